@@ -1,0 +1,29 @@
+# One command per task; each sets up what it needs. CONTRIBUTING.md explains them.
+PYTHON ?= python3
+CLAUDE ?=
+BIN := .venv/bin
+
+.PHONY: setup test lint demo e2e chaos soak bench nix-test vm-test clean
+
+# the stamp is remade when the dependencies change; EXTRAS widens what is installed
+EXTRAS ?= dev
+STAMP = .venv/.stamp-$(EXTRAS)
+
+setup: $(STAMP)
+
+$(STAMP): python/pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e 'python[$(EXTRAS)]'
+	touch $@
+
+test: setup
+	cd python && ../$(BIN)/python -m pytest $(ARGS)
+
+lint: setup
+	$(BIN)/ruff check --config python/pyproject.toml python tests bench
+	$(BIN)/ruff format --check --config python/pyproject.toml python tests bench
+	cd python && ../$(BIN)/mypy src ../tests
+	cd python && ../$(BIN)/lint-imports
+
+clean:
+	rm -rf .venv .cache

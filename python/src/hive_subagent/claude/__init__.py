@@ -1,0 +1,1 @@
+"""Everything known about the `claude` command line, and nothing else."""

@@ -1,0 +1,1 @@
+"""Nothing a child starts outlives it: process trees, cgroups, memory."""

@@ -1,0 +1,150 @@
+"""The shapes that other programs rely on: answers of the tools, and notices.
+
+Every model is frozen. Ages and grace times are seconds, sizes bytes, costs US dollars.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class State(StrEnum):
+    """Where a session stands now."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    IDLE = "idle"
+    NEED_HELP = "need_help"
+    KILLED = "killed"
+    FAILED = "failed"
+
+
+class StopReason(StrEnum):
+    """Why the last run ended; also the `kind` of its notice, save for `turn_ended`."""
+
+    TURN_ENDED = "turn_ended"
+    GOAL_REACHED = "goal_reached"
+    NEED_HELP = "need_help"
+    TURN_CAP = "turn_cap"
+    KILLED = "killed"
+    FAILED = "failed"
+
+
+class Cause(StrEnum):
+    """What killed a run."""
+
+    OOM = "oom"
+    SIGNAL = "signal"
+    INTERRUPT = "interrupt"
+    TIMEOUT = "timeout"
+    DAEMON_STOP = "daemon_stop"
+
+
+NoticeKind = Literal["finished", "goal_reached", "need_help", "turn_cap", "killed", "failed"]
+
+
+class OpenTool(Frozen):
+    """A tool call that has been announced and not answered yet."""
+
+    name: str
+    age_s: float
+
+
+class ProcessInfo(Frozen):
+    """A process that died with a run; `command` is its argv by spaces, cut at 200 characters."""
+
+    pid: int
+    command: str
+
+
+class Previous(Frozen):
+    """How the run before this one ended, where that matters to whoever continues it."""
+
+    state: State
+    cause: Cause | None
+    signal: str | None
+
+
+class SessionView(Frozen):
+    """One session as `status` and `wait` tell it."""
+
+    name: str
+    session_id: str
+    dir: str
+    state: State
+    stop_reason: StopReason | None = None
+    cause: Cause | None = None
+    signal: str | None = None
+    turn: int = 1
+    max_turns: int = 1
+    last_event_age_s: float | None = None
+    open_tool: OpenTool | None = None
+    goal: str | None = None
+    report_file: str | None = None
+    message: str | None = None
+    result: str | None = None
+    cost_usd: float | None = None
+    peak_memory_bytes: int | None = None
+
+
+class StartReply(Frozen):
+    """The structured answer of `start` and `continue`."""
+
+    name: str
+    session_id: str
+    dir: str
+    pid: int
+    archived: int
+    previous: Previous | None = None
+
+
+class StatusReply(Frozen):
+    """The structured answer of `status` without a name."""
+
+    sessions: list[SessionView]
+
+
+class WaitReply(Frozen):
+    """The structured answer of `wait`; `done` says whether what was waited for has happened."""
+
+    done: bool
+    sessions: list[SessionView]
+
+
+class InterruptReply(Frozen):
+    """The structured answer of `interrupt`; `processes` died with the run, claude among them."""
+
+    name: str
+    session_id: str
+    forced: bool
+    ended: bool
+    processes: list[ProcessInfo]
+
+
+class Notice(Frozen):
+    """One todo: how one run ended. `at` is RFC 3339 in UTC; `id` is the same on every retry."""
+
+    id: str
+    source: Literal["subagent"] = "subagent"
+    name: str
+    session_id: str
+    kind: NoticeKind
+    text: str
+    report_file: str | None
+    at: str
+
+
+class Health(Frozen):
+    """The answer of `/healthz`."""
+
+    status: Literal["ok"] = "ok"
+    version: str
+    instance: str
+    running: int

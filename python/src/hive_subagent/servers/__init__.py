@@ -1,0 +1,1 @@
+"""The MCP servers: the tools of the owner and the two signals of a subagent."""

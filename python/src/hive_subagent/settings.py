@@ -1,0 +1,155 @@
+"""The daemon's settings: one model, four sources.
+
+Strongest first: command line, environment `HIVE_SUBAGENT_<KEY>`, the JSON file of `--config`,
+defaults. An unknown key in the file is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from hive_subagent.errors import ConfigurationError
+
+PermissionMode = Literal["acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan"]
+
+ENV_PREFIX = "HIVE_SUBAGENT_"
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path.expanduser()))  # resolve() would follow links
+
+
+AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+def _first_of(environment: Mapping[str, str], *names: str) -> str | None:
+    return next((environment[name] for name in names if environment.get(name)), None)
+
+
+def _default_config_dir() -> Path:
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or "~/.claude")
+
+
+def _default_state_dir() -> Path:
+    # systemd gives a colon-separated list when a unit has several
+    if given := _first_of(os.environ, "STATE_DIRECTORY"):
+        return Path(given.split(":")[0])
+    return Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state") / "hive-subagent"
+
+
+class Settings(BaseSettings):
+    """Every key with its default; docs/reference/settings.md gives the meanings."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX, extra="forbid", frozen=True, validate_default=True
+    )
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8717
+    claude_bin: str = "claude"
+    claude_config_dir: AbsolutePath = Field(default_factory=_default_config_dir)
+    work_dir: AbsolutePath = Field(default_factory=Path.cwd)
+    state_dir: AbsolutePath = Field(default_factory=_default_state_dir)
+    runtime_dir: AbsolutePath | None = None
+    mcp_servers_file: AbsolutePath | None = None
+    todo_sinks: list[str] | None = None
+    auth_token_file: AbsolutePath | None = None
+    default_model: str | None = None
+    permission_mode: PermissionMode = "bypassPermissions"
+    setting_sources: str | None = None
+    child_env: list[str] = []
+    resume_confirm_s: Seconds = 5.0
+    interrupt_grace_s: Seconds = 5.0
+    exit_grace_s: Seconds = 10.0
+    shutdown_grace_s: Seconds = 10.0
+    max_running: Annotated[int, Field(ge=1)] = 8
+    default_max_turns: Annotated[int, Field(ge=1)] = 5
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Command line (as keyword arguments), environment, file."""
+        return init_settings, env_settings, InitSettingsSource(settings_cls, _FILE_VALUES)
+
+    @model_validator(mode="after")
+    def _below_bypass_no_project_settings(self) -> Self:
+        # a project's own settings could raise the mode again (measured: claude/FACTS, permissions)
+        if self.permission_mode != "bypassPermissions" and self.setting_sources:
+            raise ValueError("setting_sources must be empty where permission_mode is below bypass")
+        return self
+
+    @property
+    def sinks(self) -> list[str]:
+        """Where notices go: `dir:PATH` or `unix:PATH`."""
+        if self.todo_sinks is None:
+            return [f"dir:{self.state_dir / 'todos'}"]
+        return self.todo_sinks
+
+    @property
+    def runtime(self) -> Path:
+        """Where per-session MCP configuration and `daemon.json` live; private to the daemon."""
+        if self.runtime_dir is not None:
+            return self.runtime_dir
+        if given := _first_of(os.environ, "RUNTIME_DIRECTORY"):
+            return _absolute(Path(given.split(":")[0]))
+        if given := _first_of(os.environ, "XDG_RUNTIME_DIR"):
+            return _absolute(Path(given) / "hive-subagent")
+        return self.state_dir / "runtime"
+
+
+# what `load` read from --config; a module variable since pydantic-settings builds sources per class
+_FILE_VALUES: dict[str, Any] = {}
+
+
+def load(config: Path | None = None, **command_line: Any) -> Settings:
+    """Read the settings.
+
+    Raises ConfigurationError with one line that names the key or file and what is wrong with it.
+    """
+    values = _read_file(config) if config else {}
+    _FILE_VALUES.clear()
+    _FILE_VALUES.update(values)
+    try:
+        return Settings(**{k: v for k, v in command_line.items() if v is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"]) or "settings"
+        where = f" (in {config})" if key in values else ""
+        raise ConfigurationError(f"setting {key}{where}: {first['msg']}") from None
+    except ValueError as error:  # pydantic-settings: an environment list that is not JSON
+        raise ConfigurationError(f"environment {ENV_PREFIX}*: {error}") from None
+    finally:
+        _FILE_VALUES.clear()
+
+
+def _read_file(config: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(config.read_bytes())
+    except OSError as error:
+        raise ConfigurationError(
+            f"--config {config}: {error.strerror}; name a readable file"
+        ) from None
+    except ValueError as error:
+        raise ConfigurationError(f"--config {config}: not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise ConfigurationError(f"--config {config}: must hold one JSON object")
+    return values

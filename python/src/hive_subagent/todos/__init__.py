@@ -1,0 +1,1 @@
+"""Notices and their sinks; what is owed survives a crash."""
