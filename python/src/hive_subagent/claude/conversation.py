@@ -1,0 +1,140 @@
+"""What one claude process has said so far, read out of its lines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hive_subagent.claude import protocol
+from hive_subagent.claude.outcome import Completed, decide
+from hive_subagent.models import OpenTool
+
+Event = Mapping[str, Any]
+
+
+@dataclass
+class Message:
+    """A message of ours and what has become of it."""
+
+    uuid: str
+    consumed: bool = False
+    result: Event | None = None
+
+
+@dataclass
+class Conversation:
+    """Feed it blocks of lines; it keeps what a run has to know.
+
+    Liveness counts lines, not meanings: any line moves `last_line_at` (monotonic seconds).
+    `on_change` is called after each line that may matter to somebody who waits.
+    """
+
+    on_change: Callable[[], None] = lambda: None
+    clock: Callable[[], float] = time.monotonic
+    session_id: str | None = None
+    directory: str | None = None
+    begun: bool = False
+    lines: int = 0
+    later_result: Event | None = None
+    last_result: Event | None = None
+    cost_total: float | None = None
+    cost_is_of_the_session: bool = False
+    last_line_at: float = field(init=False)
+    _message: Message | None = None
+    _replays: bool = False
+    _open_tools: dict[str, tuple[str, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.last_line_at = self.clock()
+
+    def sent(self, uuid: str) -> Message:
+        """Note that a message went in; the result that answers it will stand in the return."""
+        self._message = Message(uuid)
+        self.later_result = None
+        return self._message
+
+    def block(self, block: bytes) -> None:
+        """Take in whole lines, each with its line end."""
+        self.alive()
+        self.lines += block.count(b"\n")
+        if not self.begun:
+            for line in block.split(b"\n"):
+                self._line(line)
+            return
+        for line in protocol.telling_lines(block):
+            self._line(line)
+
+    def alive(self) -> None:
+        """Something moved, whatever it was."""
+        self.last_line_at = self.clock()
+
+    @property
+    def open_tool(self) -> OpenTool | None:
+        """The tool call of the main agent that has waited longest for its result."""
+        for name, since in self._open_tools.values():
+            return OpenTool(name=name, age_s=round(self.clock() - since, 3))
+        return None
+
+    def _line(self, line: bytes) -> None:
+        event = protocol.parse(line) if line else None
+        if event is None:
+            return
+        kind = event.get("type")
+        if kind in ("system", "assistant") and not self.begun:
+            self.begun = True
+        if kind == "system":
+            self._system(event)
+        elif kind == "result":
+            self._result(event)
+        elif kind in ("assistant", "user"):
+            self._turn(event)
+        self.on_change()
+
+    def _system(self, event: Event) -> None:
+        if event.get("subtype") != "init":
+            return
+        if isinstance(session_id := event.get("session_id"), str):
+            self.session_id = session_id
+        if isinstance(directory := event.get("cwd"), str):
+            self.directory = directory
+
+    def _result(self, event: Event) -> None:
+        if event.get("parent_tool_use_id") is not None:
+            return
+        self._open_tools.clear()
+        self.last_result = event
+        cost = event.get("total_cost_usd")
+        if isinstance(cost, int | float):
+            self.cost_total = float(cost)
+        # since about 2.1.330 the total goes on over a resume; this field came with that
+        self.cost_is_of_the_session = "model_usage_since_last_result" in event
+        message = self._message
+        if message is None:
+            return
+        if message.result is None:
+            # the end of a background task can produce a result that answers nothing of ours;
+            # ours was consumed first, where this claude tells of that at all
+            if message.consumed or not self._replays:
+                message.result = event
+        elif isinstance(decide(event, None), Completed):
+            self.later_result = event
+
+    def _turn(self, event: Event) -> None:
+        if event.get("isReplay") is True:
+            self._replays = True
+            if self._message is not None and event.get("uuid") == self._message.uuid:
+                self._message.consumed = True
+            return
+        if event.get("parent_tool_use_id") is not None:
+            return
+        message = event.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        for part in content if isinstance(content, list) else ():
+            if not isinstance(part, dict):
+                continue
+            if part.get("type") == "tool_use":
+                self._open_tools[str(part.get("id"))] = (str(part.get("name")), self.clock())
+            elif part.get("type") == "tool_result":
+                self._open_tools.pop(str(part.get("tool_use_id")), None)

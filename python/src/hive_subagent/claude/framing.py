@@ -1,0 +1,63 @@
+"""Bytes to whole lines, with a cap.
+
+Cuts at `\\n` only: claude prints U+0085 raw, which `str.splitlines` would take for a line end.
+Lines are handed on as one block, since most of them are never looked at one by one.
+"""
+
+from __future__ import annotations
+
+MAX_LINE = 64 * 1024 * 1024
+"""Bytes of the longest line that is kept; a longer one is skipped and counted."""
+
+
+class LineFramer:
+    """Cuts a stream into blocks of whole lines; never raises, whatever the bytes are."""
+
+    def __init__(self, *, max_line: int = MAX_LINE) -> None:
+        self._max_line = max_line
+        self._held: list[bytes] = []
+        self._size = 0
+        self._skipping = False
+        self.skipped = 0
+
+    @property
+    def tail(self) -> bytes:
+        """The unfinished last line so far."""
+        return b"".join(self._held)
+
+    def feed(self, data: bytes) -> bytes:
+        """The lines that `data` completes, each with its line end; empty when it completes none."""
+        first_end = data.find(b"\n")
+        if first_end < 0:
+            self._hold(data)
+            return b""
+        if self._skipping:
+            data = data[first_end + 1 :]
+            self._skipping = False
+        elif self._size + first_end > self._max_line:
+            data = data[first_end + 1 :]
+            self._drop()
+        last_end = data.rfind(b"\n")
+        block, tail = data[: last_end + 1], data[last_end + 1 :]
+        if self._size and block:
+            block = b"".join((*self._held, block))
+            self._held.clear()
+            self._size = 0
+        if tail:
+            self._hold(tail)
+        return block
+
+    def _hold(self, piece: bytes) -> None:
+        if self._skipping:
+            return
+        if self._size + len(piece) > self._max_line:
+            self._drop()
+            self._skipping = True
+        elif piece:
+            self._held.append(piece)
+            self._size += len(piece)
+
+    def _drop(self) -> None:
+        self._held.clear()
+        self._size = 0
+        self.skipped += 1

@@ -1,0 +1,96 @@
+"""How claude is called: argv and environment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from hive_subagent.settings import PermissionMode
+
+_BASE_ENVIRONMENT = frozenset(
+    """
+    PATH HOME USER LOGNAME SHELL LANG LC_* TZ TERM TMPDIR XDG_* NIX_PATH NIX_SSL_CERT_FILE
+    SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS
+    HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy
+    CLAUDE_CONFIG_DIR ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN ANTHROPIC_BASE_URL
+    CLAUDE_CODE_OAUTH_TOKEN CLAUDE_CODE_USE_BEDROCK CLAUDE_CODE_USE_VERTEX AWS_*
+    GOOGLE_APPLICATION_CREDENTIALS CLOUD_ML_REGION ANTHROPIC_VERTEX_PROJECT_ID IS_SANDBOX
+    """.split()  # noqa: SIM905  (one name a word reads better than 36 quoted ones)
+)
+
+# claude deletes transcripts older than 30 days when it starts; a hundred years keep ours
+_SETTINGS = json.dumps({"cleanupPeriodDays": 36500}, separators=(",", ":"))
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """Everything that starting one claude process takes."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    directory: Path
+
+
+def build_argv(
+    program: str,
+    *,
+    session_id: str | None = None,
+    name: str | None = None,
+    resume: str | None = None,
+    brief: Path | None = None,
+    model: str | None = None,
+    mcp_config: Path | None = None,
+    allowed_tools: Iterable[str] = (),
+    permission_mode: PermissionMode = "bypassPermissions",
+    setting_sources: str | None = None,
+) -> tuple[str, ...]:
+    """The argv of one run: a new session (`session_id`, `name`) or a resumed one (`resume`).
+
+    Every value is glued to its flag, so that one that begins with "-" cannot become a flag and a
+    variadic flag cannot swallow what follows. The prompt is not here: it goes in on stdin.
+    """
+    argv = [program, "-p", "--verbose"]
+    argv += ["--input-format=stream-json", "--output-format=stream-json"]
+    argv += ["--replay-user-messages"]
+    if resume is not None:
+        argv.append(f"--resume={resume}")
+    else:
+        argv += [f"--session-id={session_id}", f"--name={name}"]
+    if brief is not None:
+        argv.append(f"--append-system-prompt-file={brief}")
+    if model is not None:
+        argv.append(f"--model={model}")
+    argv += [f"--settings={_SETTINGS}", "--strict-mcp-config"]
+    if mcp_config is not None:
+        argv.append(f"--mcp-config={mcp_config}")
+    if tools := ",".join(allowed_tools):
+        argv.append(f"--allowedTools={tools}")
+    if permission_mode == "bypassPermissions":
+        # never beside another mode: the bypass beats it
+        argv.append("--dangerously-skip-permissions")
+    else:
+        argv.append(f"--permission-mode={permission_mode}")
+        # a project's own settings would raise the mode again
+        setting_sources = ""
+    if setting_sources is not None:
+        argv.append(f"--setting-sources={setting_sources}")
+    return tuple(argv)
+
+
+def child_environment(
+    parent: Mapping[str, str], *, config_dir: Path, further: Iterable[str] = ()
+) -> dict[str, str]:
+    """The part of `parent` a child may see; `further` holds more names, globs allowed."""
+    patterns = (*_BASE_ENVIRONMENT, *further)
+    plain = {p for p in patterns if not any(c in p for c in "*?[")}
+    globs = [p for p in patterns if p not in plain]
+    child = {
+        name: value
+        for name, value in parent.items()
+        if name in plain or any(fnmatchcase(name, g) for g in globs)
+    }
+    child["CLAUDE_CONFIG_DIR"] = str(config_dir)
+    return child

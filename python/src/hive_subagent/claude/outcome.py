@@ -1,0 +1,131 @@
+"""How a turn ended, from what claude left behind. Pure.
+
+The exit code lies (0 after an interrupt, 1 after an answered turn), `subtype` lies ("success" for
+every API error) and a signal may come after the work is done. So a completed result decides;
+without one the signal does, and then nothing is ever called finished.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hive_subagent.models import Cause
+
+# claude ends with 128+N when it handles a signal itself (143 after SIGTERM)
+_SIGNAL_EXIT_BASE = 128
+
+
+@dataclass(frozen=True)
+class Completed:
+    """The turn was answered; `text` is the final text."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Killed:
+    """The turn was cut; `signal` is the signal's name where one is known."""
+
+    cause: Cause
+    signal: str | None
+    message: str | None = None
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The turn ended by itself without an answer; `message` holds claude's own words."""
+
+    message: str
+
+
+Outcome = Completed | Killed | Failed
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How the process ended: `code` as in `subprocess`, negative for a signal."""
+
+    code: int
+
+    @property
+    def signal_name(self) -> str | None:
+        """The signal that ended it, also where claude turned it into an exit code."""
+        number = -self.code if self.code < 0 else self.code - _SIGNAL_EXIT_BASE
+        if number <= 0:
+            return None
+        try:
+            return signal.Signals(number).name
+        except ValueError:
+            return None if self.code > 0 else f"signal {number}"
+
+
+def decide(
+    result: Mapping[str, Any] | None,
+    exit: Exit | None,
+    *,
+    stopped_by: Cause | None = None,
+    oom: bool = False,
+    stderr: str = "",
+) -> Outcome:
+    """The outcome of a turn.
+
+    `result` is the top-level result line that answers the turn, or None. `exit` is None while the
+    process lives on for another turn. `stopped_by` is what we did to it before that result came.
+    `oom` says that the kernel's OOM killer took the process. `stderr` is its last words.
+    """
+    if stopped_by is not None:
+        return Killed(stopped_by, exit.signal_name if exit else None)
+    if result is not None and _is_completed(result):
+        return Completed(final_text(result))
+    if result is not None and _was_aborted(result):
+        # nobody of ours asked: somebody sent claude a SIGINT
+        return Killed(Cause.SIGNAL, "SIGINT", words(result))
+    if result is not None and (exit is None or exit.code >= 0):
+        return Failed(words(result) or stderr or "claude reported an error without a word")
+    name = exit.signal_name if exit else None
+    if name is not None:
+        return Killed(Cause.OOM if oom else Cause.SIGNAL, name)
+    if exit is None:
+        return Failed("claude's output ended without a result")
+    if stderr:
+        return Failed(f"{stderr} (claude exited with {exit.code} and gave no result)")
+    return Failed(f"claude exited with {exit.code} and gave no result")
+
+
+def final_text(result: Mapping[str, Any]) -> str:
+    """The text of a result line; empty when it has none."""
+    text = result.get("result")
+    return text if isinstance(text, str) else ""
+
+
+def words(result: Mapping[str, Any]) -> str | None:
+    """What a result line that is no answer says, in claude's own words."""
+    errors = result.get("errors")
+    said = [e for e in errors if isinstance(e, str)] if isinstance(errors, list) else []
+    text = "\n".join(said) or final_text(result)
+    reason = result.get("terminal_reason")
+    subtype = result.get("subtype")
+    if text:
+        return text
+    return next((f"claude ended with {r}" for r in (reason, subtype) if isinstance(r, str)), None)
+
+
+def _is_completed(result: Mapping[str, Any]) -> bool:
+    # `is_error` beats `subtype`, which is "success" for API errors; an absent terminal_reason is
+    # no failure, another one than "completed" means that a hook or a message cut the turn
+    return (
+        result.get("type") == "result"
+        and result.get("is_error") is False
+        and result.get("subtype") == "success"
+        and result.get("terminal_reason") in (None, "completed")
+    )
+
+
+def _was_aborted(result: Mapping[str, Any]) -> bool:
+    return result.get("is_error") is True and result.get("terminal_reason") in (
+        "aborted_tools",
+        "aborted_streaming",
+    )

@@ -1,0 +1,247 @@
+"""One running claude: spawn, talk, listen, wait, close.
+
+The process is watched through a pidfd: asyncio's own wait hangs while a grandchild holds stdout.
+It stays a zombie until `close`, so that neither its pid nor its session number can be used again
+while its tree is being ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import uuid
+from collections.abc import Callable, Sequence
+
+import anyio
+
+from hive_subagent.claude import protocol
+from hive_subagent.claude.conversation import Conversation, Event, Message
+from hive_subagent.claude.framing import LineFramer
+from hive_subagent.claude.invocation import Invocation
+from hive_subagent.claude.outcome import Exit
+from hive_subagent.errors import SubagentError
+
+STDERR_KEPT = 64 * 1024
+"""Bytes of the end of stderr that are kept for the error."""
+
+
+class SpawnFailed(SubagentError):
+    """Claude could not be started at all; the text names the program or the directory."""
+
+
+class _Stdout(asyncio.Protocol):
+    """Reads always, so that the pipe never fills; a reader that breaks says so and stops."""
+
+    def __init__(self, conversation: Conversation, changed: Callable[[], None]) -> None:
+        self.framer = LineFramer()
+        self.broken: str | None = None
+        self.ended = False
+        self._conversation = conversation
+        self._changed = changed
+
+    def data_received(self, data: bytes) -> None:
+        if self.broken is not None:
+            return
+        try:
+            block = self.framer.feed(data)
+            if block:
+                self._conversation.block(block)
+            else:
+                self._conversation.alive()
+        except Exception as error:  # a dead reader must end the run, not look alive
+            self.broken = f"reading claude's output failed: {error!r}"
+            self._changed()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.ended = True
+        self._changed()
+
+
+class _Stderr(asyncio.Protocol):
+    def __init__(self, conversation: Conversation) -> None:
+        self.tail = bytearray()
+        self.ended = False
+        self._conversation = conversation
+
+    def data_received(self, data: bytes) -> None:
+        self._conversation.alive()
+        self.tail += data
+        if len(self.tail) > 2 * STDERR_KEPT:
+            del self.tail[:-STDERR_KEPT]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.ended = True
+
+
+class RunningClaude:
+    """A claude process that lives for one run. Create with `spawn`, end with `close`."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.pid = process.pid
+        self.exit: Exit | None = None
+        self.conversation = Conversation(on_change=self._notify)
+        self._process = process
+        self._pidfd = os.pidfd_open(process.pid)
+        self._changed = asyncio.Event()
+        self._stdout = _Stdout(self.conversation, self._notify)
+        self._stderr = _Stderr(self.conversation)
+        self._stdin: asyncio.WriteTransport | None = None
+        self._transports: list[asyncio.BaseTransport] = []
+
+    @classmethod
+    async def spawn(
+        cls, invocation: Invocation, *, launcher: Callable[[Sequence[str]], Sequence[str]]
+    ) -> RunningClaude:
+        """Start claude in a session of its own.
+
+        `launcher` turns claude's argv into the one that is executed. Raises SpawnFailed.
+        """
+        try:
+            process = subprocess.Popen(
+                launcher(invocation.argv),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=invocation.directory,
+                env=dict(invocation.environment),
+                bufsize=0,
+                start_new_session=True,
+            )
+        except OSError as error:
+            culprit = error.filename or invocation.argv[0]
+            raise SpawnFailed(f"cannot start {culprit}: {error.strerror}") from None
+        claude = cls(process)
+        with anyio.CancelScope(shield=True):
+            await claude._connect()
+        return claude
+
+    async def _connect(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._pidfd, self._on_exit)
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        out, _ = await loop.connect_read_pipe(lambda: self._stdout, process.stdout)
+        err, _ = await loop.connect_read_pipe(lambda: self._stderr, process.stderr)
+        self._stdin, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin)
+        self._transports = [out, err, self._stdin]
+
+    def send(self, text: str, *, priority: protocol.Priority | None = None) -> Message:
+        """Send a user message; wait for its result with `answered`."""
+        message = self.conversation.sent(str(uuid.uuid4()))
+        prompt = protocol.as_prompt(text)
+        self._write(protocol.user_message(prompt, uuid=message.uuid, priority=priority))
+        return message
+
+    def ask_to_stop(self) -> None:
+        """Ask claude on the control channel to interrupt its turn; the process lives on."""
+        self._write(protocol.control_request(str(uuid.uuid4()), "interrupt"))
+
+    def signal(self, number: signal.Signals) -> None:
+        """Signal the process itself, not its tree; nothing happens once it has exited."""
+        if self.exit is None:
+            try:
+                signal.pidfd_send_signal(self._pidfd, number)
+            except ProcessLookupError:
+                return
+
+    def end_input(self) -> None:
+        """Close stdin: claude finishes what it does and exits."""
+        if self._stdin is not None and not self._stdin.is_closing():
+            self._stdin.close()
+
+    async def first_event(self) -> bool:
+        """Wait for a first `system` or `assistant` line or the end; whether there was one."""
+        await self._until(lambda: self.conversation.begun or self.over)
+        return self.conversation.begun
+
+    async def answered(self, message: Message) -> Event | None:
+        """Wait for the result that answers `message`; None when there will be none."""
+        await self._until(lambda: message.result is not None or self.over)
+        return message.result
+
+    async def exited(self) -> Exit:
+        """Wait for the process itself to exit."""
+        await self._until(lambda: self.exit is not None)
+        assert self.exit is not None
+        return self.exit
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will be heard: exited, output closed, or unreadable."""
+        return self.exit is not None or self._stdout.ended or self._stdout.broken is not None
+
+    @property
+    def broken(self) -> str | None:
+        """Why the output cannot be read any more, if so."""
+        return self._stdout.broken
+
+    @property
+    def skipped_lines(self) -> int:
+        """Lines over the cap that were left out."""
+        return self._stdout.framer.skipped
+
+    @property
+    def stderr(self) -> str:
+        """The last 64 KiB of stderr, stripped."""
+        return self._stderr.tail[-STDERR_KEPT:].decode("utf-8", "replace").strip()
+
+    async def drain(self, timeout_s: float) -> None:
+        """Read what is left in the pipes; a stray holder of them delays this by `timeout_s`."""
+        with anyio.move_on_after(timeout_s):
+            await self._until(lambda: self._stdout.ended and self._stderr.ended)
+
+    async def close(self) -> None:
+        """Reap the process, which must have exited, and give back every descriptor."""
+        for transport in self._transports:
+            if isinstance(transport, asyncio.WriteTransport):
+                transport.abort()
+            else:
+                transport.close()
+        if self._pidfd >= 0:
+            asyncio.get_running_loop().remove_reader(self._pidfd)
+            os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOHANG)
+            os.close(self._pidfd)
+            self._pidfd = -1
+        if self.exit is not None:
+            self._process.returncode = self.exit.code
+        # transports close their files in the loop's next round
+        await asyncio.sleep(0)
+
+    def _write(self, data: bytes) -> None:
+        if self._stdin is not None and not self._stdin.is_closing():
+            self._stdin.write(data)
+
+    def _on_exit(self) -> None:
+        found = os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+        if found is None:
+            return
+        asyncio.get_running_loop().remove_reader(self._pidfd)
+        self._read_rest()
+        by_signal = found.si_code in (os.CLD_KILLED, os.CLD_DUMPED)
+        self.exit = Exit(-found.si_status if by_signal else found.si_status)
+        self._notify()
+
+    def _read_rest(self) -> None:
+        # what claude wrote last can still lie in the pipe, which a grandchild may hold open for
+        # ever: it is read before the exit is told, so that the exit is always the last word
+        stdout = self._process.stdout
+        while stdout is not None and not self._stdout.ended:
+            try:
+                data = os.read(stdout.fileno(), 256 * 1024)
+            except (OSError, ValueError):
+                return
+            if not data:
+                return
+            self._stdout.data_received(data)
+
+    def _notify(self) -> None:
+        self._changed.set()
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            self._changed.clear()
+            await self._changed.wait()

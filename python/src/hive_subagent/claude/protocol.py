@@ -1,0 +1,78 @@
+"""Messages of the stream-json control channel, as pure functions.
+
+Everything is written as ASCII JSON: a lone surrogate in a prompt stays an escape and cannot make
+the line unencodable.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+Priority = Literal["now", "next", "later"]
+
+# A line matters when it holds one of these as a JSON string. A quote inside a JSON string is
+# escaped, so text that merely talks about "result" does not match; what matches is parsed anyway.
+# Looking for them costs a tenth of parsing, and most lines of a long stream are text.
+_TELLING = (
+    b'"result"',
+    b'"tool_use"',
+    b'"tool_result"',
+    b'"isReplay"',
+    b'"init"',
+)
+
+
+def user_message(text: str, *, uuid: str, priority: Priority | None = None) -> bytes:
+    """One user message; with `--replay-user-messages` claude echoes `uuid` once it consumes it."""
+    message: dict[str, Any] = {
+        "type": "user",
+        "message": {"role": "user", "content": text},
+        "uuid": uuid,
+    }
+    if priority is not None:
+        message["priority"] = priority
+    return _line(message)
+
+
+def control_request(request_id: str, subtype: str, **fields: Any) -> bytes:
+    """A request of ours, such as `interrupt`."""
+    request = {"subtype": subtype, **fields}
+    return _line({"type": "control_request", "request_id": request_id, "request": request})
+
+
+def as_prompt(text: str) -> str:
+    """`text` so that claude sends it to the model whatever it begins with.
+
+    A message that begins with "/" is run as a slash command without any model call and reported
+    as a success; a line break before it prevents that.
+    """
+    return "\n" + text if text.lstrip().startswith("/") else text
+
+
+def telling_lines(block: bytes) -> list[bytes]:
+    """The lines of a block of whole lines that have to be parsed at all, in order."""
+    found: set[tuple[int, int]] = set()
+    for token in _TELLING:
+        at = block.find(token)
+        while at >= 0:
+            end = block.find(b"\n", at)
+            if end < 0:
+                end = len(block)
+            found.add((block.rfind(b"\n", 0, at) + 1, end))
+            at = block.find(token, end)
+    return [block[start:end] for start, end in sorted(found)]
+
+
+def parse(line: bytes) -> dict[str, Any] | None:
+    """The event on a line, or None for plain text, half an object and anything else."""
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) else None
+
+
+def _line(message: Mapping[str, Any]) -> bytes:
+    return json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"
