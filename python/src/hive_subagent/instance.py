@@ -1,0 +1,230 @@
+"""What makes one daemon this daemon: its private directories, its locks, its files.
+
+Nothing here calls fsync: files have to survive the daemon's death, which the page cache does,
+not the machine's, after which no child is left to tell about.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import re
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from hive_subagent.errors import ConfigurationError
+
+LOCK_NAME = "daemon.lock"
+IDENTITY_NAME = "identity"
+
+_IDENTITY = re.compile(rb"[0-9a-f]{32}")
+
+logger = logging.getLogger(__name__)
+
+
+def private_directory(path: Path) -> None:
+    """Make `path` a directory that only we can enter: create it 0700, or check and tighten it.
+
+    Raises ConfigurationError when it cannot be created, is a link, or belongs to somebody else.
+    """
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        if path.is_symlink():
+            raise ConfigurationError(
+                f"directory {path} is a symbolic link; name the directory it points to"
+            ) from None
+        raise ConfigurationError(
+            f"directory {path} cannot be used: {_reason(error)}; name one that can be created"
+        ) from None
+    try:
+        found = os.fstat(descriptor)
+        if found.st_uid != os.geteuid():
+            raise ConfigurationError(
+                f"directory {path} belongs to uid {found.st_uid}, not to uid {os.geteuid()};"
+                " name one of our own"
+            )
+        if stat.S_IMODE(found.st_mode) != 0o700:
+            os.fchmod(descriptor, 0o700)
+    except OSError as error:
+        raise ConfigurationError(
+            f"directory {path} cannot be made private: {_reason(error)}; name another"
+        ) from None
+    finally:
+        os.close(descriptor)
+
+
+class DirectoryLock:
+    """A held `daemon.lock`; ends with `release`, the `with` block, or the process."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        """Give the directory free; the file stays, since removing it would let two in at once."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+def lock_directory(path: Path, about: dict[str, Any]) -> DirectoryLock:
+    """Lock `path` for this daemon and write `about` (JSON, `pid` is added) into the lock file.
+
+    Raises ConfigurationError that names the holder's pid when another daemon has it.
+    """
+    file = path / LOCK_NAME
+    try:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ConfigurationError(
+            f"lock {file} cannot be opened: {_reason(error)}; make it a file of ours or remove it"
+        ) from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, json.dumps({**about, "pid": os.getpid()}).encode() + b"\n")
+    except BlockingIOError:
+        holder = lock_holder(descriptor) or _noted_pid(descriptor)
+        os.close(descriptor)
+        if holder == os.getpid():
+            raise ConfigurationError(
+                f"directory {path} is named twice; state_dir and runtime_dir must differ"
+            ) from None
+        who = f"the daemon with pid {holder}" if holder else "another daemon"
+        raise ConfigurationError(
+            f"directory {path} is in use by {who};"
+            " stop it, or give this one its own state_dir and runtime_dir"
+        ) from None
+    except OSError as error:
+        os.close(descriptor)
+        raise ConfigurationError(
+            f"lock {file} cannot be taken: {_reason(error)}; name a directory on a local disk"
+        ) from None
+    return DirectoryLock(descriptor)
+
+
+def lock_holder(descriptor: int) -> int | None:
+    """The pid that holds a flock on this open file, as far as the kernel tells; else None."""
+    wanted = os.fstat(descriptor)
+    device = f"{os.major(wanted.st_dev):02x}:{os.minor(wanted.st_dev):02x}"
+    holders: dict[str, int] = {}
+    with suppress(OSError):
+        for line in Path("/proc/locks").read_text().splitlines():
+            # "1: FLOCK  ADVISORY  WRITE 4242 fe:00:1234 0 EOF"; waiters have "->" after the number
+            fields = line.split()
+            if len(fields) == 8 and fields[1] == "FLOCK":
+                where, _, inode = fields[5].rpartition(":")
+                if inode == str(wanted.st_ino) and fields[4].isdecimal():
+                    holders[where] = int(fields[4])
+    # btrfs and overlayfs show another device there than fstat does
+    pid = holders.get(device) or (next(iter(holders.values())) if len(holders) == 1 else 0)
+    return pid or None  # 0: the holder lives in a pid namespace that we do not see
+
+
+def _noted_pid(descriptor: int) -> int | None:
+    try:
+        pid = json.loads(os.pread(descriptor, 65536, 0))["pid"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return pid if isinstance(pid, int) else None
+
+
+def state_identity(state_dir: Path) -> str:
+    """The random id (32 hex digits) of this state directory, made once and kept in `identity`.
+
+    Processes started from it carry the id, so another daemon's children are never taken for ours.
+    Call it with the directory locked. Raises ConfigurationError when it can neither be read nor
+    made.
+    """
+    file = state_dir / IDENTITY_NAME
+    try:
+        with suppress(FileNotFoundError):
+            known = read_private(file).strip()
+            if _IDENTITY.fullmatch(known):
+                return known.decode()
+            logger.warning("%s does not hold an identity; it is made anew", file)
+        fresh = secrets.token_hex(16)
+        write_private(file, fresh.encode() + b"\n")
+    except OSError as error:
+        raise ConfigurationError(
+            f"identity {file} cannot be read or made: {_reason(error)};"
+            " make the directory writable for us"
+        ) from None
+    return fresh
+
+
+def read_private(path: Path) -> bytes:
+    """The content of a regular file, links not followed. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"{path} is not a regular file")
+        return file.read()
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace `path` (0600) whole or not at all; a link there is replaced, not followed.
+
+    Raises OSError, and then `path` is as it was.
+    """
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    descriptor = os.open(
+        draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+    )
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+        os.replace(draft, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(draft)
+        raise
+
+
+def append_report(path: Path, text: str) -> str | None:
+    """Append `text` to a report file (created 0600), on lines of its own.
+
+    Returns None, or one line that says why it could not be written: a report file is named by a
+    caller or a subagent, and a bad one must not cost a run its ending. Parents are not created.
+    """
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o600)
+        with open(descriptor, "r+b", buffering=0) as file:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                return f"report file {path} was not written: not a regular file"
+            # models often leave the last line of a file without its end
+            torn = found.st_size > 0 and os.pread(descriptor, 1, found.st_size - 1) != b"\n"
+            # a lone surrogate cannot be encoded, and is told as its escape
+            content = text.encode("utf-8", "backslashreplace")
+            left = memoryview(b"\n" * torn + content + b"\n" * (not content.endswith(b"\n")))
+            while left:
+                left = left[file.write(left) or 0 :]
+    except FileNotFoundError:
+        return f"report file {path} was not written: its directory does not exist"
+    except (OSError, ValueError) as error:
+        return f"report file {path} was not written: {_reason(error)}"
+    return None
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)
