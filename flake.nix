@@ -1,0 +1,72 @@
+{
+  description = "hive-subagent: a supervisor for nested headless Claude Code sessions";
+
+  inputs.nixpkgs.url = "github:NixOS/nixpkgs/nixos-unstable";
+
+  outputs =
+    { self, nixpkgs }:
+    let
+      inherit (nixpkgs) lib;
+      systems = [
+        "x86_64-linux"
+        "aarch64-linux"
+      ];
+      eachSystem =
+        perSystem: lib.genAttrs systems (system: perSystem nixpkgs.legacyPackages.${system} system);
+      # The module takes the daemon from this flake's own package set, so that it does not
+      # depend on what the importing host's nixpkgs carries.
+      module = import ./nix/module {
+        packageFor = pkgs: self.packages.${pkgs.stdenv.hostPlatform.system}.default;
+      };
+    in
+    {
+      overlays.default = import ./nix/overlay.nix;
+
+      nixosModules = {
+        default = self.nixosModules.agent;
+        inherit (module) agent withoutTree;
+      };
+
+      packages = eachSystem (
+        pkgs: _:
+        let
+          ours = self.overlays.default pkgs pkgs;
+        in
+        {
+          default = ours.hive-subagent;
+          stub-claude = ours.hive-subagent-stub-claude;
+        }
+      );
+
+      apps = eachSystem (
+        pkgs: system: {
+          default = {
+            type = "app";
+            program = lib.getExe (
+              pkgs.callPackage ./nix/demo.nix {
+                hive-subagent = self.packages.${system}.default;
+                stub-claude = self.packages.${system}.stub-claude;
+              }
+            );
+            meta.description = "Start, continue and interrupt scripted sessions, no account needed";
+          };
+        }
+      );
+
+      checks = eachSystem (pkgs: system: import ./nix/checks.nix { inherit self pkgs system; });
+
+      devShells = eachSystem (
+        pkgs: _: {
+          default = pkgs.mkShellNoCC {
+            packages = [
+              pkgs.gnumake
+              pkgs.nixfmt-tree
+              pkgs.python3
+            ];
+          };
+        }
+      );
+
+      formatter = eachSystem (pkgs: _: pkgs.nixfmt-tree);
+    };
+}

@@ -1,0 +1,60 @@
+# What can be told before anything is built. Each message names both culprits and the mend.
+{
+  config,
+  lib,
+  options,
+  ...
+}:
+let
+  cfg = config.hyperhive.subagent;
+  size = import ./size.nix { inherit lib; };
+  ours = config.hyperhive.mcp.subagentHttpPort;
+
+  # neither has to exist: the modules that declare them are other projects'
+  otherPorts = lib.filter (name: options.hyperhive.mcp ? ${name}) [
+    "bashHttpPort"
+    "matrixHttpPort"
+  ];
+  collision = name: {
+    assertion = config.hyperhive.mcp.${name} != ours;
+    message = "hyperhive.mcp.subagentHttpPort and hyperhive.mcp.${name} are both ${toString ours}; set one of them to a free port.";
+  };
+
+  inStore = path: lib.hasPrefix builtins.storeDir (toString path);
+  secret = name: {
+    assertion = cfg.${name} != null -> !inStore cfg.${name};
+    message = "hyperhive.subagent.${name} is ${toString cfg.${name}}, which every user can read; give the path of a file outside the store, as a string.";
+  };
+in
+{
+  config = lib.mkIf cfg.enable {
+    assertions =
+      map collision otherPorts
+      ++ map secret [
+        "authTokenFile"
+        "environmentFile"
+      ]
+      ++ [
+        {
+          assertion = cfg.settings.port == ours;
+          message = "hyperhive.subagent.settings.port is ${toString cfg.settings.port} and hyperhive.mcp.subagentHttpPort is ${toString ours}; set the latter alone.";
+        }
+        {
+          assertion = !(cfg.settings ? auth_token_file);
+          message = "hyperhive.subagent.settings.auth_token_file is set; use hyperhive.subagent.authTokenFile, which also hands the token to the daemon as a credential.";
+        }
+        {
+          assertion =
+            cfg.memoryMax != null
+            && cfg.serviceMemoryMax != null
+            -> size.bytes cfg.memoryMax < size.bytes cfg.serviceMemoryMax;
+          message = "hyperhive.subagent.memoryMax (${toString cfg.memoryMax}) is not below hyperhive.subagent.serviceMemoryMax (${toString cfg.serviceMemoryMax}); one subagent could then take the daemon's memory too. Lower the first or raise the second.";
+        }
+      ];
+
+    # a warning, since accounts can also be made by hand
+    warnings =
+      lib.optional (cfg.user != "root" && !(config.users.users ? ${cfg.user}))
+        "hyperhive.subagent.user is \"${cfg.user}\", and users.users declares no such account; set it to the agent's account, or the unit will not start.";
+  };
+}

@@ -1,0 +1,23 @@
+# The `subagent` entry that an agent gets by default.
+# Each leaf has its own mkDefault. On the entry as a whole, changing one leaf would lose the
+# others; on the option as a whole, adding any other entry would drop this one.
+{ config, lib, ... }:
+let
+  cfg = config.hyperhive.subagent;
+  leaves = lib.mapAttrs (_: lib.mkDefault);
+in
+{
+  config = lib.mkIf cfg.enable {
+    hyperhive.extraMcpServers.subagent =
+      leaves {
+        type = "http";
+        url = "http://127.0.0.1:${toString config.hyperhive.mcp.subagentHttpPort}/mcp";
+        allowedTools = [ "*" ];
+        availableToSubagents = false;
+      }
+      // lib.optionalAttrs (cfg.authTokenFile != null) {
+        # a reference: the file is world-readable, the token stays in the harness's environment
+        headers = leaves { Authorization = "Bearer \${HYPERHIVE_SUBAGENT_TOKEN}"; };
+      };
+  };
+}

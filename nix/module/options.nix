@@ -1,0 +1,162 @@
+# `hyperhive.subagent`: the daemon of one agent.
+{ packageFor }:
+{
+  config,
+  lib,
+  pkgs,
+  ...
+}:
+let
+  inherit (lib) mkOption types;
+  cfg = config.hyperhive.subagent;
+  size = import ./size.nix { inherit lib; };
+  json = pkgs.formats.json { };
+
+  # the options below that are a setting of the daemon by another name
+  fromOptions = {
+    claude_bin = lib.getExe cfg.claudePackage;
+    mcp_servers_file = "/etc/hyperhive/extra-mcp.json";
+    port = config.hyperhive.mcp.subagentHttpPort;
+  }
+  // lib.filterAttrs (_: value: value != null) {
+    claude_config_dir = cfg.claudeConfigDir;
+    max_running = cfg.maxRunning;
+    memory_max = cfg.memoryMax;
+    todo_sinks = cfg.todoSinks;
+    work_dir = cfg.workDir;
+  };
+in
+{
+  options.hyperhive.subagent = {
+    enable = mkOption {
+      type = types.bool;
+      default = true;
+      description = ''
+        Whether this agent can run subagents. On by default for now; it is to become a
+        capability that an agent opts in to, so set it explicitly where you rely on it.
+      '';
+    };
+    package = mkOption {
+      type = types.package;
+      default = packageFor pkgs;
+      defaultText = lib.literalMD "`packages.default` of this flake";
+      description = "The daemon.";
+    };
+    claudePackage = mkOption {
+      type = types.package;
+      default = pkgs.claude-code;
+      defaultText = lib.literalExpression "pkgs.claude-code";
+      description = "Claude Code, run once per turn of a subagent. Unfree: the host has to allow it.";
+    };
+    user = mkOption {
+      type = types.str;
+      default = "agent";
+      description = ''
+        Account that the daemon and every subagent run as. It is meant to be the agent's own,
+        whose briefs, directories and claude home they share; the module creates none.
+      '';
+    };
+    group = mkOption {
+      type = types.str;
+      default = "users";
+      description = "Group of the daemon and every subagent.";
+    };
+    workDir = mkOption {
+      type = types.nullOr types.str;
+      default = null;
+      example = "/home/agent/work";
+      description = "Where a subagent works when a call names no `dir`; null is the user's home.";
+    };
+    claudeConfigDir = mkOption {
+      type = types.nullOr types.str;
+      default = null;
+      example = "/home/agent/.claude";
+      description = "Claude's configuration and transcripts; null is `.claude` in the user's home.";
+    };
+    serviceMemoryMax = mkOption {
+      type = types.nullOr size.type;
+      default = null;
+      example = "4G";
+      description = ''
+        Limit for the daemon and all subagents together. At the limit the kernel ends the
+        largest process, and the others live on.
+      '';
+    };
+    memoryMax = mkOption {
+      type = types.nullOr size.type;
+      default = null;
+      example = "1G";
+      description = "Limit for each subagent with everything it starts.";
+    };
+    maxRunning = mkOption {
+      type = types.nullOr types.ints.positive;
+      default = null;
+      example = 4;
+      description = "Subagents that may run at once; null is the daemon's own default, 8.";
+    };
+    environmentFile = mkOption {
+      type = types.nullOr types.path;
+      default = null;
+      example = "/run/secrets/claude.env";
+      description = ''
+        File of `NAME=value` lines for the daemon's environment, say `ANTHROPIC_API_KEY`. A
+        subagent inherits only the names that the daemon passes on.
+      '';
+    };
+    authTokenFile = mkOption {
+      type = types.nullOr types.path;
+      default = null;
+      example = "/run/secrets/subagent-token";
+      description = ''
+        File with the token that callers of the daemon must show. It is read by systemd as a
+        credential, so it may belong to root. The `subagent` entry of `extraMcpServers` then
+        carries the header `Authorization: Bearer ''${HYPERHIVE_SUBAGENT_TOKEN}`: put the token
+        into the harness's environment under that name. Without a token every local process is
+        taken for the agent, a subagent's shell included.
+      '';
+    };
+    todoSinks = mkOption {
+      type = types.nullOr (types.listOf (types.strMatching "(dir|unix):/.+"));
+      default = null;
+      example = [ "unix:/run/hyperhive/todo.sock" ];
+      description = "Where notices go; null is `todos` in the daemon's state directory.";
+    };
+    path = mkOption {
+      type = types.listOf (types.either types.package types.str);
+      default = [
+        "/run/wrappers"
+        "/etc/profiles/per-user/${cfg.user}"
+        "/run/current-system/sw"
+      ];
+      defaultText = lib.literalExpression ''
+        [
+          "/run/wrappers"
+          "/etc/profiles/per-user/''${config.hyperhive.subagent.user}"
+          "/run/current-system/sw"
+        ]
+      '';
+      description = "Packages, or prefixes with a `bin`, that a subagent's tools are found in.";
+    };
+    settings = mkOption {
+      type = types.submodule { freeformType = json.type; };
+      default = { };
+      example = {
+        default_max_turns = 3;
+        permission_mode = "acceptEdits";
+      };
+      description = ''
+        Any setting of the daemon (see the reference of its settings), beside those that have an
+        option here. A key it does not know keeps it from starting.
+      '';
+    };
+    configFile = mkOption {
+      type = types.package;
+      readOnly = true;
+      default = pkgs.writeText "hive-subagent.json" (builtins.toJSON cfg.settings);
+      defaultText = lib.literalMD "`settings` as JSON";
+      description = "The file that the daemon is started with.";
+    };
+  };
+
+  config.hyperhive.subagent.settings = lib.mapAttrs (_: lib.mkDefault) fromOptions;
+}

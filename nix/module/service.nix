@@ -1,0 +1,118 @@
+# The unit. docs/explanation/unit.md tells how its lines work together.
+# Everything is a default: `systemd.services.hive-subagent-daemon.serviceConfig.X = ...` changes X.
+{ config, lib, ... }:
+let
+  cfg = config.hyperhive.subagent;
+  shutdownGrace = builtins.ceil (cfg.settings.shutdown_grace_s or 10);
+
+  lifecycle = {
+    ExecStart = "${lib.getExe' cfg.package "hive-subagent-daemon"} --config ${cfg.configFile}";
+    User = cfg.user;
+    Group = cfg.group;
+    WorkingDirectory = if cfg.workDir != null then cfg.workDir else "~";
+
+    # ready when it serves, so that nothing is started too early
+    Type = "notify";
+    # petted by the daemon's event loop: a loop that hangs for this long is not coming back
+    WatchdogSec = 30;
+
+    # a crash is mended by a new start, which tells of the runs that it ended ...
+    Restart = "on-failure";
+    RestartSec = 2;
+    # ... but a bad configuration (2) or a taken port (3) stays as it is until somebody mends it
+    RestartPreventExitStatus = "2 3";
+
+    # SIGTERM goes to the daemon alone, which ends its children step by step and tells of them;
+    # what is left in the cgroup when it is gone, systemd kills at once
+    KillMode = "mixed";
+    # more than the daemon takes for all children together, or systemd would cut it short
+    TimeoutStopSec = shutdownGrace + 15;
+
+    StateDirectory = "hive-subagent";
+    StateDirectoryMode = "0700";
+    RuntimeDirectory = "hive-subagent";
+    RuntimeDirectoryMode = "0700";
+  };
+
+  memory = {
+    # one subagent that is killed for memory must not take the daemon, which has to tell of it,
+    # nor the others; systemd's own default is to stop the whole unit
+    OOMPolicy = "continue";
+    # systemd-oomd ends a whole cgroup at once: under pressure it should look elsewhere first
+    ManagedOOMPreference = "avoid";
+    # the subtree is the daemon's, to give each run a leaf with limits of its own
+    Delegate = "memory pids";
+    # cgroup v2 allows no processes beside child groups, so the daemon starts in a leaf
+    DelegateSubgroup = "supervisor";
+  }
+  // lib.optionalAttrs (cfg.serviceMemoryMax != null) {
+    MemoryMax = cfg.serviceMemoryMax;
+    # else the limit would be met by slow swapping instead of a clear ending
+    MemorySwapMax = 0;
+  };
+
+  secrets =
+    lib.optionalAttrs (cfg.authTokenFile != null) {
+      # systemd reads it as root and shows it to this unit alone
+      LoadCredential = "auth-token:${cfg.authTokenFile}";
+    }
+    // lib.optionalAttrs (cfg.environmentFile != null) {
+      EnvironmentFile = cfg.environmentFile;
+    };
+
+  hardening = {
+    # no way up through sudo or another set-uid program
+    NoNewPrivileges = true;
+    # none is needed to supervise processes of one's own user
+    CapabilityBoundingSet = "";
+    # /usr, /boot and /etc. Not "strict": a call may name any directory to work in
+    ProtectSystem = "full";
+    # no modules, kernel log, clock or host name: nothing that claude's tools are for
+    ProtectKernelModules = true;
+    ProtectKernelLogs = true;
+    ProtectClock = true;
+    ProtectHostname = true;
+    # real-time scheduling could starve the daemon
+    RestrictRealtime = true;
+    # what clients and `ip` use, without packet, vsock and exotic sockets
+    RestrictAddressFamilies = "AF_UNIX AF_INET AF_INET6 AF_NETLINK";
+    # only system calls that no tool of an unprivileged user needs; @mount and @debug stay, for
+    # bubblewrap and debuggers
+    SystemCallFilter = "~@clock @module @obsolete @raw-io @reboot @swap";
+    # refused like any other refusal, instead of death by SIGSYS
+    SystemCallErrorNumber = "EPERM";
+    # tokens and prompts are in memory; a tool may raise the limit for itself
+    LimitCORE = "0:infinity";
+    # three pipes, a pidfd and sockets for each of many children
+    LimitNOFILE = 65536;
+    # the delegated subtree has to stay writable
+    ProtectControlGroups = false;
+    # the parent agent hands over briefs in /tmp
+    PrivateTmp = false;
+    # claude's home and the work lie there
+    ProtectHome = false;
+  };
+in
+{
+  config = lib.mkIf cfg.enable {
+    systemd.services.hive-subagent-daemon = {
+      description = "Supervisor of nested Claude Code sessions";
+      wantedBy = [ "multi-user.target" ];
+      after = [ "network.target" ];
+      # a daemon that keeps dying is left alone after a while
+      startLimitIntervalSec = 300;
+      startLimitBurst = 10;
+
+      inherit (cfg) path;
+      environment = {
+        # a system account has no login shell, and claude's Bash tool takes the one it finds here
+        SHELL = lib.mkDefault "/run/current-system/sw/bin/bash";
+      }
+      // lib.optionalAttrs (cfg.authTokenFile != null) {
+        HIVE_SUBAGENT_AUTH_TOKEN_FILE = "%d/auth-token";
+      };
+
+      serviceConfig = lib.mapAttrs (_: lib.mkDefault) (lifecycle // memory // secrets // hardening);
+    };
+  };
+}

@@ -1,0 +1,126 @@
+# The branches of the hyperhive tree that other modules share: ports and MCP servers.
+{ config, lib, ... }:
+let
+  inherit (lib) mkOption types;
+  port = import ./port.nix { inherit lib; };
+
+  server = types.submodule {
+    options = {
+      enable = mkOption {
+        type = types.bool;
+        default = true;
+        description = "Whether the entry exists at all; `false` drops an entry that a module put in.";
+      };
+      type = mkOption {
+        type = types.enum [
+          "stdio"
+          "http"
+          "sse"
+        ];
+        default = "stdio";
+        description = "How the server is reached: a program spoken to on its pipes, or a URL.";
+      };
+      command = mkOption {
+        type = types.nullOr types.str;
+        default = null;
+        example = "/run/current-system/sw/bin/lookup-mcp";
+        description = "Program to start, for type `stdio`.";
+      };
+      args = mkOption {
+        type = types.listOf types.str;
+        default = [ ];
+        description = "Arguments of `command`.";
+      };
+      env = mkOption {
+        type = types.attrsOf types.str;
+        default = { };
+        description = ''
+          Environment of `command`. The file is world-readable: name a secret as `''${VARIABLE}`,
+          which claude fills in from its own environment, and never write it out.
+        '';
+      };
+      url = mkOption {
+        type = types.nullOr types.str;
+        default = null;
+        example = "http://127.0.0.1:8080/mcp";
+        description = "Address, for types `http` and `sse`.";
+      };
+      headers = mkOption {
+        type = types.attrsOf types.str;
+        default = { };
+        description = "HTTP headers, for types `http` and `sse`. Secrets as in `env`.";
+      };
+      allowedTools = mkOption {
+        type = types.listOf types.str;
+        default = [ "*" ];
+        description = "Tools of this server that may be called without asking; `*` is all of them.";
+      };
+      availableToSubagents = mkOption {
+        type = types.bool;
+        default = false;
+        description = ''
+          Whether subagents get this server too. They get none that is not opted in here, the
+          agent's own `bash` and `subagent` included.
+        '';
+      };
+    };
+  };
+
+  # leaves that mean nothing for the entry's type are left out
+  render =
+    entry:
+    {
+      inherit (entry) type allowedTools availableToSubagents;
+    }
+    // (
+      if entry.type == "stdio" then
+        { inherit (entry) command args env; }
+      else
+        { inherit (entry) url headers; }
+    );
+  enabled = lib.filterAttrs (_: entry: entry.enable) config.hyperhive.extraMcpServers;
+in
+{
+  options.hyperhive = {
+    mcp.subagentHttpPort = mkOption {
+      type = types.port;
+      default = port.ofName config.networking.hostName;
+      defaultText = lib.literalMD "derived from `networking.hostName`, within ${port.range}";
+      description = ''
+        Port of the subagent daemon on the loopback interface. The default is the same at every
+        rebuild and differs from agent to agent, so that agents can share a network namespace.
+      '';
+    };
+    extraMcpServers = mkOption {
+      type = types.attrsOf server;
+      default = { };
+      description = ''
+        MCP servers of this agent by name, beside the built-in ones. The enabled entries are
+        written to `/etc/hyperhive/extra-mcp.json`.
+      '';
+    };
+  };
+
+  config = {
+    environment.etc."hyperhive/extra-mcp.json".text = builtins.toJSON (
+      lib.mapAttrs (_: render) enabled
+    );
+
+    assertions = lib.concatLists (
+      lib.mapAttrsToList (name: entry: [
+        {
+          assertion = entry.type == "stdio" -> entry.command != null;
+          message = "hyperhive.extraMcpServers.${name}: type \"stdio\" wants `command`; set it, or set `type` to \"http\" and give a `url`.";
+        }
+        {
+          assertion = entry.type != "stdio" -> entry.url != null;
+          message = "hyperhive.extraMcpServers.${name}: type \"${entry.type}\" wants `url`; set it, or set `type` to \"stdio\" and give a `command`.";
+        }
+        {
+          assertion = name != "signal";
+          message = "hyperhive.extraMcpServers.signal: `signal` is the name of the daemon's own server in every subagent with a goal; choose another.";
+        }
+      ]) enabled
+    );
+  };
+}
