@@ -25,5 +25,10 @@ lint: setup
 	cd python && ../$(BIN)/mypy src ../tests
 	cd python && ../$(BIN)/lint-imports
 
+# the real CLI, offline; needs npm once
+e2e: setup
+	cd tests && ../$(BIN)/python -m e2e.install
+	cd python && ../$(BIN)/python -m pytest -m e2e ../tests/e2e $(ARGS)
+
 clean:
 	rm -rf .venv .cache

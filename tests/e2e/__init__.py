@@ -1,0 +1,1 @@
+"""The real Claude Code binary, driven offline through the real daemon (`make e2e`)."""
