@@ -1,0 +1,230 @@
+"""Private directories, the daemon's locks, and files that are written whole or not at all."""
+
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_subagent.errors import ConfigurationError
+from hive_subagent.instance import (
+    append_report,
+    lock_directory,
+    private_directory,
+    read_private,
+    state_identity,
+    write_private,
+)
+
+# locks argv[1], says so, and holds until its stdin ends
+HOLDER = """
+import sys
+from pathlib import Path
+from hive_subagent.instance import lock_directory
+held = lock_directory(Path(sys.argv[1]), {"version": "1"})
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_missing_private_directory_is_made_for_us_alone(tmp_path: Path) -> None:
+    private_directory(tmp_path / "a" / "b")
+    assert mode(tmp_path / "a" / "b") == 0o700
+
+
+def test_a_directory_open_to_others_is_tightened(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d").chmod(0o2775)
+    private_directory(tmp_path / "d")
+    assert mode(tmp_path / "d") & 0o777 == 0o700
+
+
+def test_a_link_is_refused_as_private_directory(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with pytest.raises(ConfigurationError, match="link is a symbolic link; name the directory"):
+        private_directory(tmp_path / "link")
+
+
+def test_a_dangling_link_is_refused_and_its_target_not_made(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(ConfigurationError, match="symbolic link"):
+        private_directory(tmp_path / "link")
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+def test_a_directory_of_somebody_else_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir(mode=0o755)
+    os.chown(tmp_path / "theirs", 12345, -1)
+    with pytest.raises(ConfigurationError, match="belongs to uid 12345, not to uid 0"):
+        private_directory(tmp_path / "theirs")
+    assert mode(tmp_path / "theirs") == 0o755
+
+
+@pytest.mark.parametrize("name", ["file", "file/below", "nul\0"])
+def test_a_path_that_can_be_no_directory_is_one_line_naming_it(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ConfigurationError, match="cannot be used") as caught:
+        private_directory(tmp_path / name)
+    assert str(tmp_path / name) in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_second_daemon_is_told_who_holds_the_directory(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"locked\n"
+        with pytest.raises(ConfigurationError, match=f"in use by the daemon with pid {holder.pid}"):
+            lock_directory(tmp_path, {})
+        assert json.loads((tmp_path / "daemon.lock").read_text()) == {
+            "version": "1",
+            "pid": holder.pid,
+        }
+        holder.kill()
+        holder.wait()
+        lock_directory(tmp_path, {}).release()
+
+
+def test_one_directory_for_two_purposes_is_told_apart_from_a_second_daemon(tmp_path: Path) -> None:
+    with (
+        lock_directory(tmp_path, {}),
+        pytest.raises(ConfigurationError, match="state_dir and runtime_dir must differ"),
+    ):
+        lock_directory(tmp_path, {})
+
+
+def test_a_shorter_note_leaves_nothing_of_the_longer_one_before(tmp_path: Path) -> None:
+    lock_directory(tmp_path, {"instance": "x" * 500}).release()
+    with lock_directory(tmp_path, {"instance": "y"}):
+        note = json.loads((tmp_path / "daemon.lock").read_text())
+    assert note == {"instance": "y", "pid": os.getpid()}
+    assert mode(tmp_path / "daemon.lock") == 0o600
+
+
+def test_a_child_of_the_daemon_does_not_keep_its_lock(tmp_path: Path) -> None:
+    lock = lock_directory(tmp_path, {})
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, close_fds=False):
+        lock.release()
+        lock_directory(tmp_path, {}).release()
+
+
+def test_a_lock_file_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "daemon.lock").symlink_to(tmp_path / "victim")
+    with pytest.raises(ConfigurationError, match=r"daemon\.lock cannot be opened"):
+        lock_directory(tmp_path, {})
+    assert not (tmp_path / "victim").exists()
+
+
+def test_the_identity_of_a_state_directory_stays(tmp_path: Path) -> None:
+    first = state_identity(tmp_path)
+    assert len(first) == 32
+    assert state_identity(tmp_path) == first
+    assert mode(tmp_path / "identity") == 0o600
+
+
+def test_two_state_directories_have_two_identities(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    assert state_identity(tmp_path / "a") != state_identity(tmp_path / "b")
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", b"\xff" * 32, b"0" * 31])
+def test_a_broken_identity_is_made_anew(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "identity").write_bytes(content)
+    made = state_identity(tmp_path)
+    assert state_identity(tmp_path) == made != content.decode("latin-1")
+
+
+def test_an_identity_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "identity").mkdir()
+    with pytest.raises(ConfigurationError, match="identity cannot be read or made"):
+        state_identity(tmp_path)
+
+
+def test_a_private_write_replaces_whole_and_is_ours_alone(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"before" * 100)
+    (tmp_path / "f").chmod(0o644)
+    write_private(tmp_path / "f", b"after")
+    assert read_private(tmp_path / "f") == b"after"
+    assert mode(tmp_path / "f") == 0o600
+    assert os.listdir(tmp_path) == ["f"]
+
+
+def test_a_private_write_replaces_a_link_and_spares_its_target(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("precious")
+    (tmp_path / "f").symlink_to(tmp_path / "target")
+    write_private(tmp_path / "f", b"ours")
+    assert (tmp_path / "target").read_text() == "precious"
+    assert not (tmp_path / "f").is_symlink()
+
+
+def test_a_private_write_that_fails_leaves_no_draft(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        write_private(tmp_path / "d", b"x")
+    assert os.listdir(tmp_path) == ["d"]
+
+
+def test_a_private_read_follows_no_link_and_waits_for_no_pipe(tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "pipe"):
+        with pytest.raises(OSError, match=name):
+            read_private(tmp_path / name)
+
+
+@given(st.lists(st.text(min_size=1), min_size=1, max_size=5))
+def test_every_report_is_appended_on_lines_of_its_own(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str]
+) -> None:
+    file = tmp_path_factory.mktemp("reports") / "report.md"
+    for text in texts:
+        assert append_report(file, text) is None
+    expected = "".join(text if text.endswith("\n") else text + "\n" for text in texts)
+    assert file.read_bytes() == expected.encode()
+    assert mode(file) == 0o600
+
+
+def test_a_report_goes_after_a_last_line_without_its_end(tmp_path: Path) -> None:
+    (tmp_path / "r").write_text("what the subagent wrote")
+    assert append_report(tmp_path / "r", "how it ended\n") is None
+    assert (tmp_path / "r").read_text() == "what the subagent wrote\nhow it ended\n"
+
+
+def test_a_lone_surrogate_reaches_the_report_as_its_escape(tmp_path: Path) -> None:
+    assert append_report(tmp_path / "r", "a\ud800b") is None
+    assert (tmp_path / "r").read_bytes() == b"a\\ud800b\n"
+
+
+def test_a_report_below_a_missing_directory_is_a_line_and_makes_nothing(tmp_path: Path) -> None:
+    problem = append_report(tmp_path / "missing" / "r.md", "x")
+    assert problem is not None
+    assert "its directory does not exist" in problem
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_report_into_something_else_than_a_file_is_a_line(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "directory").mkdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+        for name in ("pipe", "directory", "socket", "nul\0"):
+            problem = append_report(tmp_path / name, "x")
+            assert problem is not None
+            assert str(tmp_path / name) in problem
+            assert len(problem.splitlines()) == 1
+    assert append_report(Path("/dev/null"), "x") is not None
