@@ -1,0 +1,83 @@
+"""Killing a set of processes that may go on forking while it is being killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from hive_subagent.containment import pidfd, proc
+from hive_subagent.containment.proc import Process
+from hive_subagent.models import ProcessInfo
+
+# descriptors held at once; what is beyond it comes with the next pass
+_BATCH = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Extinguished:
+    """What was killed, in the order in which it was found, and what would not die."""
+
+    killed: list[ProcessInfo]
+    survivors: list[ProcessInfo]
+
+
+async def extinguish(
+    find: Callable[[], Awaitable[Sequence[Process]]], *, bound_s: float, groups: bool = False
+) -> Extinguished:
+    """SIGKILL all that `find` names, until two looks in a row name nothing.
+
+    `groups`: what shares a group with a named leader may die with it.
+
+    Two, because a process can fork ahead of the reading position in /proc and end behind it.
+    Ends after `bound_s` seconds at the latest; never raises for a process that resists.
+    """
+    deadline = asyncio.get_running_loop().time() + bound_s
+    killed: dict[tuple[int, int], ProcessInfo] = {}
+    refused: set[tuple[int, int]] = set()
+    found: Sequence[Process] = ()
+    clean = 0
+    while clean < 2:
+        found = await find()
+        targets = [process for process in found if process.key not in refused]
+        clean = 0 if targets else clean + 1
+        left_s = deadline - asyncio.get_running_loop().time()
+        if left_s <= 0:
+            break
+        if targets:
+            await _kill(targets, killed, refused, timeout_s=left_s, groups=groups)
+    survivors = [proc.describe(process) for process in found]
+    gone = [info for key, info in killed.items() if key not in {p.key for p in found}]
+    return Extinguished(gone, survivors)
+
+
+async def _kill(
+    targets: Sequence[Process],
+    killed: dict[tuple[int, int], ProcessInfo],
+    refused: set[tuple[int, int]],
+    *,
+    timeout_s: float,
+    groups: bool,
+) -> None:
+    held: dict[int, Process] = {}
+    try:
+        for process in targets[:_BATCH]:
+            try:
+                fd = pidfd.open_checked(process)
+            except OSError:  # no descriptors left: those that are held come first
+                break
+            if fd is not None:
+                held[fd] = process
+        commands = {fd: proc.describe(process) for fd, process in held.items()}
+        mortal = []
+        for fd, process in held.items():  # all are open by now: a group takes others with it
+            if pidfd.kill(fd, group=groups and process.pid == process.group):
+                killed.setdefault(process.key, commands[fd])
+                mortal.append(fd)
+            else:
+                refused.add(process.key)
+        await pidfd.all_dead(mortal, timeout_s=timeout_s)
+    finally:
+        for fd in held:
+            os.close(fd)

@@ -1,0 +1,75 @@
+"""What a run sees of its containment, whichever form it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from hive_subagent.models import ProcessInfo
+
+Kind = Literal["session", "cgroup"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a run has used, and whether it moves.
+
+    `cpu_s` only ever grows; in the session form it is a lower bound, since the time of a
+    process that came and went unseen is lost. `running` counts processes that are on a CPU,
+    wait for one, or wait for a disk; `sleeping` the other living ones. None where unknown.
+    `oom_kills` counts the run's own processes; `oom_kills_own_limit` those of them that died at
+    the run's limit, so the rest died at a limit above it.
+    """
+
+    cpu_s: float | None
+    running: int
+    sleeping: int
+    peak_memory_bytes: int | None = None
+    memory_max_bytes: int | None = None
+    oom_kills: int | None = None
+    oom_kills_own_limit: int | None = None
+
+
+class Enclosure(Protocol):
+    """Everything that one run starts, from its root process down."""
+
+    @property
+    def kind(self) -> Kind: ...
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Variables to be added to the child's environment: the run's marker, no secret."""
+
+    @property
+    def survivors(self) -> Sequence[ProcessInfo]:
+        """What the last `end` could not kill: uninterruptible, or another user's."""
+
+    def launcher(self, argv: Sequence[str]) -> list[str]:
+        """What to execute so that the process is inside before `argv` runs; same pid.
+
+        A program that is not found becomes exit 127 of this, not an error of the spawn; one
+        that cannot be executed 126; 125 with one line on stderr when the run cannot be entered.
+        """
+
+    def adopt(self, pid: int) -> None:
+        """Name the root: a child of this process that its spawner has not yet waited for.
+
+        It was spawned with `start_new_session=True`; its spawner waits for it, nobody else does.
+        """
+
+    def processes(self) -> list[ProcessInfo]:
+        """What is alive now, the root first."""
+
+    async def end(self) -> list[ProcessInfo]:
+        """Kill all of it; returns when nothing is alive, saying what it killed.
+
+        May be called again and by several at once. Bounded: what does not die in time is left
+        in `survivors`. A caller that is cancelled does not stop it.
+        """
+
+    def usage(self, *, max_age_s: float = 1.0) -> Usage:
+        """Figures no older than `max_age_s`; after `end` the last ones."""
+
+    def close(self) -> None:
+        """Let go of what the kernel and this process hold for the run. May be called again."""

@@ -1,0 +1,81 @@
+"""Signalling and awaiting processes without ever trusting a pid alone."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Iterable
+
+from hive_subagent.containment import proc
+from hive_subagent.containment.proc import Process
+
+# Linux 6.9: the signal reaches the whole group in one step, so that no fork slips through
+_TO_PROCESS_GROUP = 1 << 2
+
+
+def open_checked(process: Process) -> int | None:
+    """A descriptor of exactly this process; None when it is gone, its pid used again or not.
+
+    Raises OSError when descriptors run out.
+    """
+    try:
+        fd = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        return None
+    # what is open now cannot change any more: if the pid still is the process, so is the open one
+    now = proc.look(process.pid)
+    if now is None or now.key != process.key or not now.alive:
+        os.close(fd)
+        return None
+    return fd
+
+
+def kill(fd: int, *, group: bool = False) -> bool:
+    """SIGKILL to what is open; with `group` to the group it leads, too. False: not permitted."""
+    try:
+        if group:
+            with contextlib.suppress(OSError):  # an older kernel, or the group is empty
+                signal.pidfd_send_signal(fd, signal.SIGKILL, None, _TO_PROCESS_GROUP)
+        signal.pidfd_send_signal(fd, signal.SIGKILL)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return True
+
+
+def reap(pid: int) -> bool:
+    """Take a dead child of this process off the table; False when there is none of that pid."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG) is not None
+    except ChildProcessError:
+        return False
+
+
+async def all_dead(fds: Iterable[int], *, timeout_s: float) -> bool:
+    """Wait until everything that is open is dead, a zombie included; False when time is up."""
+    loop = asyncio.get_running_loop()
+    remaining = set(fds)
+    if not remaining:
+        return True
+    finished = loop.create_future()
+
+    def died(fd: int) -> None:
+        loop.remove_reader(fd)
+        remaining.discard(fd)
+        if not remaining and not finished.done():
+            finished.set_result(None)
+
+    for fd in remaining:
+        loop.add_reader(fd, died, fd)
+    try:
+        async with asyncio.timeout(timeout_s):
+            await finished
+    except TimeoutError:
+        return False
+    finally:
+        for fd in remaining:
+            loop.remove_reader(fd)
+    return True

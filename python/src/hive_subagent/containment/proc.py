@@ -1,0 +1,174 @@
+"""What `/proc` says of processes: one cheap pass over all of them, and looks at a single one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from hive_subagent.models import ProcessInfo
+
+COMMAND_CUT = 200
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+# stat, cmdline and limits of one process; longer environments are read to their end
+_ONE_READ = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One line of `/proc/<pid>/stat`.
+
+    `started` is in clock ticks since boot and, with the pid, names a process for as long as the
+    machine is up. `env_start` changes with every exec (0 where it may not be read). `cpu_ticks`
+    counts the process and the children it has waited for.
+    """
+
+    pid: int
+    comm: str
+    state: str
+    parent: int
+    group: int
+    session: int
+    threads: int
+    started: int
+    cpu_ticks: int
+    env_start: int
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return (self.pid, self.started)
+
+    @property
+    def alive(self) -> bool:
+        # a leader whose other threads go on is a zombie by its state alone
+        return self.state not in "ZX" or self.threads > 1
+
+
+Snapshot = Mapping[int, Process]
+
+
+def read_file(path: str, size: int = _ONE_READ) -> bytes | None:
+    """The first `size` bytes of a file of /proc, or None when it is gone or may not be read."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return os.read(fd, size)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def parse_stat(line: bytes) -> Process | None:
+    """Read one stat line; None when it is not one. The name may hold blanks and brackets."""
+    opening, closing = line.find(b"("), line.rfind(b")")
+    if opening < 0 or closing < opening:
+        return None
+    fields = line[closing + 1 :].split()
+    if len(fields) < 20:
+        return None
+    try:
+        return Process(
+            pid=int(line[:opening]),
+            comm=line[opening + 1 : closing].decode(errors="replace"),
+            state=fields[0].decode(errors="replace"),
+            parent=int(fields[1]),
+            group=int(fields[2]),
+            session=int(fields[3]),
+            threads=int(fields[17]),
+            started=int(fields[19]),
+            cpu_ticks=sum(map(int, fields[11:15])),
+            env_start=int(fields[47]) if len(fields) > 47 else 0,
+        )
+    except ValueError:
+        return None
+
+
+def look(pid: int) -> Process | None:
+    """One process as it is now; None when there is none of that pid."""
+    line = read_file(f"/proc/{pid}/stat")
+    return parse_stat(line) if line else None
+
+
+def snapshot() -> dict[int, Process]:
+    """Every process that can be seen; about 12 µs for each (measured with 500)."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if name[0] in "123456789" and (process := look(int(name))) is not None:
+            found[process.pid] = process
+    return found
+
+
+def children(pid: int) -> list[int] | None:
+    """Pids of the direct children, zombies too; None where the kernel does not list them."""
+    found: list[int] = []
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return []
+    for thread in threads:
+        try:
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as listing:
+                found.extend(map(int, listing.read().split()))
+        except FileNotFoundError:
+            if not os.path.exists(f"/proc/{pid}/task/{pid}/children"):
+                return None
+        except OSError:
+            continue
+    return found
+
+
+def ancestors(pid: int, processes: Snapshot) -> Iterator[int]:
+    """The pids above `pid`, nearest first."""
+    seen = {pid}
+    while (process := processes.get(pid)) is not None and process.parent not in seen:
+        pid = process.parent
+        seen.add(pid)
+        yield pid
+
+
+def owner(pid: int) -> int | None:
+    """The effective user of a process; None when it is gone."""
+    try:
+        return os.stat(f"/proc/{pid}").st_uid
+    except OSError:
+        return None
+
+
+def environment_value(pid: int, name: bytes) -> str | None:
+    """One variable of the environment a process was started with; None where there is none.
+
+    The first wins, as with getenv; a process that may not be read has none.
+    """
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as environ:
+            entries = environ.read().split(b"\0")
+    except OSError:
+        return None
+    prefix = name + b"="
+    for entry in entries:
+        if entry.startswith(prefix):
+            return entry[len(prefix) :].decode(errors="replace")
+    return None
+
+
+def soft_limit(pid: int, title: bytes) -> int | None:
+    """A soft resource limit by the name /proc gives it; None for unlimited or unreadable."""
+    text = read_file(f"/proc/{pid}/limits")
+    for line in (text or b"").splitlines():
+        if line.startswith(title):
+            value = line[len(title) :].split()[:1]
+            return int(value[0]) if value and value[0].isdigit() else None
+    return None
+
+
+def describe(process: Process) -> ProcessInfo:
+    """A process with its command line, cut; the bare name in brackets when it shows none."""
+    text = read_file(f"/proc/{process.pid}/cmdline") or b""
+    command = text.rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
+    if not command:
+        command = f"[{process.comm}]"
+    return ProcessInfo(pid=process.pid, command=command[:COMMAND_CUT])
