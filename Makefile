@@ -30,5 +30,13 @@ e2e: setup
 	cd tests && ../$(BIN)/python -m e2e.install
 	cd python && ../$(BIN)/python -m pytest -m e2e ../tests/e2e $(ARGS)
 
+# needs no Nix and no root where a modern Nix is on PATH; UPDATE=1 writes what is committed anew
+nix-test:
+	PYTHON=$(PYTHON) tests/nix/run
+
+# SCENARIOS="stop oom" picks some; the first run makes the image (a minute), later ones reuse it
+vm-test:
+	PYTHON=$(PYTHON) vm-tests/debian/run $(SCENARIOS)
+
 clean:
 	rm -rf .venv .cache

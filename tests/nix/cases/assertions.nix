@@ -1,0 +1,161 @@
+# Each assertion, by what it says.
+{ lib, evaluate }:
+let
+  scout = more: evaluate.config ([ ../agents/scout.nix ] ++ lib.toList more);
+  says = more: evaluate.failures (scout more);
+  otherPort = name: value: {
+    options.hyperhive.mcp.${name} = lib.mkOption {
+      type = lib.types.port;
+      default = value;
+    };
+  };
+in
+{
+  "test a collision with the port of bash names both" = {
+    expr = says (otherPort "bashHttpPort" 20509);
+    expected = [
+      "hyperhive.mcp.subagentHttpPort and hyperhive.mcp.bashHttpPort are both 20509; set one of them to a free port."
+    ];
+  };
+  "test a collision with the port of matrix names both" = {
+    expr = says [
+      (otherPort "bashHttpPort" 20510)
+      (otherPort "matrixHttpPort" 20509)
+    ];
+    expected = [
+      "hyperhive.mcp.subagentHttpPort and hyperhive.mcp.matrixHttpPort are both 20509; set one of them to a free port."
+    ];
+  };
+  "test other ports that differ are no collision" = {
+    expr = says [
+      (otherPort "bashHttpPort" 20510)
+      (otherPort "matrixHttpPort" 20511)
+    ];
+    expected = [ ];
+  };
+
+  "test a stdio server without a command is refused" = {
+    expr = says { hyperhive.extraMcpServers.bare = { }; };
+    expected = [
+      "hyperhive.extraMcpServers.bare: type \"stdio\" wants `command`; set it, or set `type` to \"http\" and give a `url`."
+    ];
+  };
+  "test an http or sse server without a url is refused" = {
+    expr = map (type: says { hyperhive.extraMcpServers.far = { inherit type; }; }) [
+      "http"
+      "sse"
+    ];
+    expected = [
+      [
+        "hyperhive.extraMcpServers.far: type \"http\" wants `url`; set it, or set `type` to \"stdio\" and give a `command`."
+      ]
+      [
+        "hyperhive.extraMcpServers.far: type \"sse\" wants `url`; set it, or set `type` to \"stdio\" and give a `command`."
+      ]
+    ];
+  };
+  "test a disabled entry may be unfinished" = {
+    expr = says { hyperhive.extraMcpServers.bare.enable = false; };
+    expected = [ ];
+  };
+  "test the name of the daemon's own server is taken" = {
+    expr = says { hyperhive.extraMcpServers.signal.command = "/bin/signal"; };
+    expected = [
+      "hyperhive.extraMcpServers.signal: `signal` is the name of the daemon's own server in every subagent with a goal; choose another."
+    ];
+  };
+
+  "test a port in the settings that differs is refused" = {
+    expr = says { hyperhive.subagent.settings.port = 8717; };
+    expected = [
+      "hyperhive.subagent.settings.port is 8717 and hyperhive.mcp.subagentHttpPort is 20509; set the latter alone."
+    ];
+  };
+  "test a token file in the settings is refused" = {
+    expr = says { hyperhive.subagent.settings.auth_token_file = "/run/secrets/t"; };
+    expected = [
+      "hyperhive.subagent.settings.auth_token_file is set; use hyperhive.subagent.authTokenFile, which also hands the token to the daemon as a credential."
+    ];
+  };
+  "test a secret in the store is refused" = {
+    expr = says {
+      hyperhive.subagent.authTokenFile = "/nix/store/00000000000000000000000000000000-token";
+      hyperhive.subagent.environmentFile = "/nix/store/00000000000000000000000000000000-env";
+    };
+    expected = [
+      "hyperhive.subagent.authTokenFile is /nix/store/00000000000000000000000000000000-token, which every user can read; give the path of a file outside the store, as a string."
+      "hyperhive.subagent.environmentFile is /nix/store/00000000000000000000000000000000-env, which every user can read; give the path of a file outside the store, as a string."
+    ];
+  };
+  "test a limit per subagent has to be below the limit of all" = {
+    expr =
+      map
+        (
+          limits:
+          says {
+            hyperhive.subagent = {
+              memoryMax = lib.elemAt limits 0;
+              serviceMemoryMax = lib.elemAt limits 1;
+            };
+          }
+        )
+        [
+          [
+            "2G"
+            "1G"
+          ]
+          [
+            1073741824
+            "1G"
+          ]
+          [
+            "1023M"
+            "1G"
+          ]
+          [
+            "1G"
+            null
+          ]
+        ];
+    expected = [
+      [
+        "hyperhive.subagent.memoryMax (2G) is not below hyperhive.subagent.serviceMemoryMax (1G); one subagent could then take the daemon's memory too. Lower the first or raise the second."
+      ]
+      [
+        "hyperhive.subagent.memoryMax (1073741824) is not below hyperhive.subagent.serviceMemoryMax (1G); one subagent could then take the daemon's memory too. Lower the first or raise the second."
+      ]
+      [ ]
+      [ ]
+    ];
+  };
+
+  "test an account that nobody declares is warned of" = {
+    expr = (scout { hyperhive.subagent.user = "nobody-here"; }).warnings;
+    expected = [
+      "hyperhive.subagent.user is \"nobody-here\", and users.users declares no such account; set it to the agent's account, or the unit will not start."
+    ];
+  };
+  "test root needs no declaration" = {
+    expr = (scout { hyperhive.subagent.user = "root"; }).warnings;
+    expected = [ ];
+  };
+
+  "test a sink that is neither a directory nor a socket does not evaluate" = {
+    expr =
+      (builtins.tryEval (
+        evaluate.daemon (scout {
+          hyperhive.subagent.todoSinks = [ "http://127.0.0.1/" ];
+        })
+      )).success;
+    expected = false;
+  };
+  "test a size that systemd would not read does not evaluate" = {
+    expr =
+      (builtins.tryEval (
+        evaluate.daemon (scout {
+          hyperhive.subagent.memoryMax = "1.5G";
+        })
+      )).success;
+    expected = false;
+  };
+}

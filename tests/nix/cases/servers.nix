@@ -1,0 +1,136 @@
+# What an agent.nix can do to the `subagent` entry, and what reaches the file of the harness.
+{ lib, evaluate }:
+let
+  agent = evaluate.config;
+  scout =
+    more:
+    agent (
+      [ ../agents/scout.nix ] ++ lib.singleton { hyperhive.extraMcpServers = more; }
+    );
+  ours = {
+    type = "http";
+    url = "http://127.0.0.1:20509/mcp";
+    headers = { };
+    allowedTools = [ "*" ];
+    availableToSubagents = false;
+  };
+in
+{
+  "test the subagent entry is there by default" = {
+    expr = evaluate.servers (scout { });
+    expected = {
+      subagent = ours;
+    };
+  };
+
+  "test changing one leaf keeps the others" = {
+    expr = map (leaf: (evaluate.servers (scout { subagent = leaf; })).subagent) [
+      { allowedTools = [ "status" ]; }
+      { url = "http://127.0.0.1:9/mcp"; }
+      { availableToSubagents = true; }
+      { type = "sse"; }
+      { headers.X-Agent = "scout"; }
+    ];
+    expected = [
+      (ours // { allowedTools = [ "status" ]; })
+      (ours // { url = "http://127.0.0.1:9/mcp"; })
+      (ours // { availableToSubagents = true; })
+      (ours // { type = "sse"; })
+      (ours // { headers.X-Agent = "scout"; })
+    ];
+  };
+
+  "test a further header stands beside the token's" = {
+    expr =
+      (evaluate.servers (agent [
+        ../agents/vault.nix
+        { hyperhive.extraMcpServers.subagent.headers.X-Agent = "vault"; }
+      ])).subagent.headers;
+    expected = {
+      Authorization = "Bearer \${HYPERHIVE_SUBAGENT_TOKEN}";
+      X-Agent = "vault";
+    };
+  };
+
+  "test the entry can be replaced" = {
+    expr =
+      (evaluate.servers (scout {
+        subagent = lib.mkForce { command = "/bin/other"; };
+      })).subagent;
+    expected = {
+      type = "stdio";
+      command = "/bin/other";
+      args = [ ];
+      env = { };
+      allowedTools = [ "*" ];
+      availableToSubagents = false;
+    };
+  };
+
+  "test the entry can be dropped and the daemon stays" = {
+    expr =
+      let
+        dropped = scout { subagent.enable = false; };
+      in
+      {
+        servers = evaluate.servers dropped;
+        services = lib.attrNames dropped.systemd.services;
+      };
+    expected = {
+      servers = { };
+      services = [ "hive-subagent-daemon" ];
+    };
+  };
+
+  "test adding another entry leaves ours in place" = {
+    expr = lib.attrNames (evaluate.servers (scout { lookup.command = "/bin/lookup"; }));
+    expected = [
+      "lookup"
+      "subagent"
+    ];
+  };
+
+  "test forcing the whole option empty clears it" = {
+    expr = evaluate.servers (scout (lib.mkForce { }));
+    expected = { };
+  };
+
+  "test neither subagent nor bash reaches subagents unless someone says so" = {
+    expr =
+      let
+        withBash = {
+          bash = {
+            type = "http";
+            url = "http://127.0.0.1:8716/mcp";
+          };
+        };
+        reach = more: lib.attrNames (
+          lib.filterAttrs (_: s: s.availableToSubagents) (
+            evaluate.servers (scout (lib.recursiveUpdate withBash more))
+          )
+        );
+      in
+      [
+        (reach { })
+        (reach { bash.availableToSubagents = true; })
+      ];
+    expected = [
+      [ ]
+      [ "bash" ]
+    ];
+  };
+
+  "test a disabled entry is left out of the file" = {
+    expr = lib.attrNames (evaluate.servers (agent [ ../agents/forge.nix ]));
+    expected = [
+      "ledger"
+      "lookup"
+      "subagent"
+    ];
+  };
+
+  "test the daemon reads the file that the harness reads" = {
+    expr = (evaluate.daemon (scout { })).mcp_servers_file;
+    expected = "/etc/hyperhive/extra-mcp.json";
+  };
+}

@@ -1,0 +1,99 @@
+# The unit: what follows from the options, and how an operator changes a line.
+{ lib, evaluate }:
+let
+  unit = ours: evaluate.unit (evaluate.config [ { hyperhive.subagent = ours; } ]);
+  line = name: ours: (unit ours).serviceConfig.${name} or null;
+in
+{
+  "test systemd waits longer than the daemon takes to end its children" = {
+    expr = map (line "TimeoutStopSec") [
+      { }
+      { settings.shutdown_grace_s = 6.5; }
+      { settings.shutdown_grace_s = 60; }
+    ];
+    expected = [
+      25
+      22
+      75
+    ];
+  };
+  "test the limit of the whole service is systemd's, and swap does not soften it" = {
+    expr = map (name: line name { serviceMemoryMax = "4G"; }) [
+      "MemoryMax"
+      "MemorySwapMax"
+    ];
+    expected = [
+      "4G"
+      0
+    ];
+  };
+  "test without a limit systemd is told none" = {
+    expr = map (name: line name { memoryMax = "1G"; }) [
+      "MemoryMax"
+      "MemorySwapMax"
+    ];
+    expected = [
+      null
+      null
+    ];
+  };
+  "test the token comes as a credential and its path by the environment" = {
+    expr =
+      let
+        ours = {
+          authTokenFile = "/run/secrets/token";
+        };
+      in
+      [
+        (line "LoadCredential" ours)
+        (unit ours).environment.HIVE_SUBAGENT_AUTH_TOKEN_FILE
+      ];
+    expected = [
+      "auth-token:/run/secrets/token"
+      "%d/auth-token"
+    ];
+  };
+  "test account and directories are the agent's" = {
+    expr =
+      map
+        (
+          name:
+          line name {
+            user = "coder";
+            group = "coders";
+            workDir = "/srv/work";
+          }
+        )
+        [
+          "User"
+          "Group"
+          "WorkingDirectory"
+        ];
+    expected = [
+      "coder"
+      "coders"
+      "/srv/work"
+    ];
+  };
+  "test a line of the unit can be changed without force" = {
+    expr =
+      (evaluate.unit (
+        evaluate.config [
+          {
+            systemd.services.hive-subagent-daemon.serviceConfig = {
+              NoNewPrivileges = false;
+              WatchdogSec = 120;
+            };
+          }
+        ]
+      )).serviceConfig;
+    expected = (unit { }).serviceConfig // {
+      NoNewPrivileges = false;
+      WatchdogSec = 120;
+    };
+  };
+  "test packages can be added to what a subagent's tools are found in" = {
+    expr = lib.last (unit { path = lib.mkAfter [ evaluate.pkgs.claude-code ]; }).path;
+    expected = evaluate.pkgs.claude-code;
+  };
+}

@@ -1,0 +1,71 @@
+# The few NixOS options that the module sets or reads, with the types that NixOS gives them
+# (read in nixos/lib/systemd-unit-options.nix and nixos/modules of nixpkgs).
+{ lib, ... }:
+let
+  inherit (lib) mkOption types;
+  list = type: mkOption {
+    type = types.listOf type;
+    default = [ ];
+  };
+  unitName = types.strMatching "[a-zA-Z0-9@%:_.\\-]+[.](service|socket|device|mount|automount|swap|target|path|timer|scope|slice)";
+  atom = types.oneOf [
+    types.bool
+    types.int
+    types.float
+    types.str
+    types.path
+    types.package
+  ];
+  section = mkOption {
+    type = types.attrsOf (types.either atom (types.listOf atom));
+    default = { };
+  };
+  service = types.submodule {
+    options = {
+      description = mkOption {
+        type = types.singleLineStr;
+        default = "";
+      };
+      wantedBy = list unitName;
+      after = list unitName;
+      path = list (types.either types.package types.str);
+      environment = mkOption {
+        type = types.attrsOf (types.nullOr (types.either types.str types.path));
+        default = { };
+      };
+      startLimitIntervalSec = mkOption { type = types.int; };
+      startLimitBurst = mkOption { type = types.int; };
+      unitConfig = section;
+      serviceConfig = section;
+    };
+  };
+in
+{
+  options = {
+    assertions = list types.unspecified;
+    warnings = list types.str;
+    networking.hostName = mkOption {
+      type = types.str;
+      default = "nixos";
+    };
+    users.users = mkOption {
+      type = types.attrsOf (types.submodule { freeformType = types.attrsOf types.anything; });
+      default = { };
+    };
+    environment.etc = mkOption {
+      type = types.attrsOf (
+        types.submodule {
+          options.text = mkOption {
+            type = types.nullOr types.lines;
+            default = null;
+          };
+        }
+      );
+      default = { };
+    };
+    systemd.services = mkOption {
+      type = types.attrsOf service;
+      default = { };
+    };
+  };
+}

@@ -1,0 +1,92 @@
+{
+  lib,
+  system,
+  self,
+}:
+let
+  named =
+    name: more:
+    derivation {
+      inherit name system;
+      builder = "/bin/sh";
+      args = [
+        "-c"
+        ": >$out"
+      ];
+    }
+    // {
+      meta.mainProgram = name;
+    }
+    // more;
+  callWith =
+    set: file: args:
+    let
+      function = if lib.isFunction file then file else import file;
+    in
+    function (builtins.intersectAttrs (lib.functionArgs function) set // args);
+
+  build =
+    args: named "${args.pname}-${args.version}" { inherit (args) pname version src meta; };
+  # the Python packages that ours name, of the versions that the locked nixpkgs is said to have
+  pythonPackages =
+    overrides:
+    lib.fix (
+      lib.extends overrides (
+        final:
+        lib.genAttrs [
+          "anyio"
+          "hatchling"
+          "httpx2"
+          "hypothesis"
+          "jsonschema"
+          "opentelemetry-api"
+          "pydantic"
+          "pydantic-settings"
+          "pytestCheckHook"
+          "python-multipart"
+          "sse-starlette"
+          "starlette"
+          "typing-extensions"
+          "typing-inspection"
+          "uv-dynamic-versioning"
+          "uvicorn"
+        ] (name: named name { })
+        // {
+          inherit lib;
+          inherit (pkgs) fetchFromGitHub procps;
+          callPackage = callWith final;
+          buildPythonPackage = build;
+          buildPythonApplication = build;
+          mcp = named "mcp" { version = "1.29.0"; };
+          pyjwt = named "pyjwt" { optional-dependencies.crypto = [ (named "cryptography" { }) ]; };
+        }
+      )
+    );
+
+  pkgs = {
+    inherit lib;
+    inherit (self) outPath;
+    path = self.outPath;
+    stdenv.hostPlatform = { inherit system; };
+    callPackage = callWith pkgs;
+    fetchFromGitHub = args: named "source" args;
+    formats.json = (import ./stand-in-pkgs.nix { inherit lib; }).formats.json;
+    mkShellNoCC = args: named "shell" args;
+    nixosOptionsDoc =
+      args: assert args.warningsAreErrors; { optionsCommonMark = named "options.md" { }; };
+    python3.override =
+      args: assert args ? self; { pkgs = pythonPackages args.packageOverrides; };
+    runCommand = name: env: script: named name (env // { inherit script; });
+    testers.runNixOSTest = module: named "vm-test-run-${(module).name}" { inherit module; };
+    writeShellApplication = args: named args.name args;
+    writeText = name: text: named name { inherit text; };
+  }
+  // lib.genAttrs [
+    "claude-code"
+    "gnumake"
+    "nixfmt"
+    "nixfmt-tree"
+    "procps"
+  ] (name: named name { });
+in
+pkgs
