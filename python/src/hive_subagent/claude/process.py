@@ -197,10 +197,12 @@ class RunningClaude:
     async def close(self) -> None:
         """Reap the process, which must have exited, and give back every descriptor."""
         for transport in self._transports:
-            if isinstance(transport, asyncio.WriteTransport):
-                transport.abort()
-            else:
+            if not isinstance(transport, asyncio.WriteTransport):
                 transport.close()
+            elif not transport.is_closing() or transport.get_write_buffer_size():
+                # one that is closed already must not be aborted, one that still has something to
+                # say to a stray holder of stdin would never close
+                transport.abort()
         if self._pidfd >= 0:
             asyncio.get_running_loop().remove_reader(self._pidfd)
             os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOHANG)
