@@ -28,7 +28,7 @@ lint: setup
 # the real CLI, offline; needs npm once
 e2e: setup
 	cd tests && ../$(BIN)/python -m e2e.install
-	cd python && ../$(BIN)/python -m pytest -m e2e ../tests/e2e $(ARGS)
+	cd python && ../$(BIN)/python -m pytest -c pyproject.toml -m e2e ../tests/e2e $(ARGS)
 
 # needs no Nix and no root where a modern Nix is on PATH; UPDATE=1 writes what is committed anew
 nix-test:

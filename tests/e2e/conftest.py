@@ -1,0 +1,44 @@
+"""Fixtures of the end-to-end tests."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from e2e import install, processes
+from e2e.fake_api import serve
+from e2e.sandbox import Sandbox
+from e2e.world import World
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def version(request: pytest.FixtureRequest) -> str:
+    """The CLI's version: the current one unless a test is parametrized over it."""
+    return str(getattr(request, "param", install.CURRENT))
+
+
+@pytest.fixture
+async def world(anyio_backend: str, version: str) -> AsyncIterator[World]:
+    """A sandbox of its own with a fake API; nothing of it may be alive afterwards."""
+    if not install.binary(version).exists():
+        pytest.fail(f"Claude Code {version} is not installed: run `make e2e`")
+    # short: claude binds unix sockets below TMPDIR, whose paths may not pass 108 bytes
+    root = Path(tempfile.mkdtemp(prefix="e2e-"))
+    sandbox = Sandbox(root).create()
+    try:
+        async with serve() as api:
+            yield World(sandbox, api, version)
+        left = processes.kill_all(sandbox.config)
+        assert not left, f"left alive: {left}"
+    finally:
+        processes.kill_all(sandbox.config)
+        shutil.rmtree(root, ignore_errors=True)

@@ -1,0 +1,61 @@
+"""What the API refuses is a failure in its own words, whatever claude's exit says."""
+
+from __future__ import annotations
+
+import pytest
+
+from e2e.script import Fail, Say, bash
+from e2e.versions import on_both_versions
+from e2e.world import World
+
+pytestmark = pytest.mark.e2e
+
+
+@on_both_versions
+@pytest.mark.parametrize(
+    ("failure", "words"),
+    [
+        (Fail(status=400, message="bad-request-here"), "bad-request-here"),
+        (Fail(status=401, message="who-are-you"), "401"),
+        (Fail(status=529, message="overloaded-here", headers={"retry-after": "0"}), "529"),
+    ],
+    ids=["400", "401", "529"],
+)
+async def test_an_api_error_fails_the_run_with_its_words(
+    world: World, failure: Fail, words: str
+) -> None:
+    """The result line says subtype "success"; retries are cut by CLAUDE_CODE_MAX_RETRIES."""
+    async with world.daemon():
+        await world.start("lint", world.api.script(failure))
+        session = await world.ended("lint")
+    assert (session["state"], session["stop_reason"]) == ("failed", "failed")
+    assert words in session["message"]
+    [notice] = world.notices()
+    assert notice["kind"] == "failed"
+    assert words in notice["text"]
+
+
+async def test_an_error_in_a_later_turn_ends_the_goal_loop(world: World) -> None:
+    named = world.api.script(Say(text="one"), Fail(status=400, message="bad-request-here"))
+    async with world.daemon():
+        await world.start("lint", named, goal="no warnings left")
+        session = await world.ended("lint")
+    assert (session["state"], session["turn"]) == ("failed", 2)
+    assert len(world.api.of(named)) == 2
+
+
+async def test_an_error_that_passes_is_retried_and_the_run_finishes(world: World) -> None:
+    """R32."""
+    named = world.api.script(bash("true"), Fail(status=529, times=1, headers={"retry-after": "0"}))
+    async with world.daemon():
+        await world.start("lint", named)
+        session = await world.ended("lint")
+    assert (session["stop_reason"], session["result"]) == ("turn_ended", "recovered")
+
+
+async def test_a_stream_that_is_cut_is_asked_for_again(world: World) -> None:
+    named = world.api.script(Say(text="x" * 1000, chunks=10, cut=True))
+    async with world.daemon():
+        await world.start("lint", named)
+        session = await world.ended("lint")
+    assert (session["stop_reason"], session["result"]) == ("turn_ended", "x" * 1000)
