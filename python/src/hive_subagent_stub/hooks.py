@@ -1,0 +1,242 @@
+"""Hooks: callbacks over the control channel, and commands from --settings."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from hive_subagent_stub._types import TYPE_CHECKING
+from hive_subagent_stub.ids import uuid4
+from hive_subagent_stub.permissions import Denial
+
+if TYPE_CHECKING:
+    from hive_subagent_stub._types import Json
+    from hive_subagent_stub.stub import Stub
+    from hive_subagent_stub.tools import Call
+    from hive_subagent_stub.turn import Turn
+
+_DEFAULT_TIMEOUT_S = 600.0
+
+
+class Hooks:
+    """The registered hooks of this process and what their answers do."""
+
+    def __init__(self, stub: Stub) -> None:
+        self._stub = stub
+        self._callbacks: dict[str, list[Json]] = {}
+        self._prompt_id = uuid4()
+        self._stopped = False  # PreToolUse said continue:false: the tool runs, then the turn ends
+
+    def register(self, hooks: Json) -> None:
+        """Take the hooks of an `initialize` request."""
+        for event, matchers in hooks.items():
+            if isinstance(matchers, list):
+                self._callbacks[event] = [m for m in matchers if isinstance(m, dict)]
+
+    def session_start(self) -> None:
+        """A turn begins: its prompt has an identifier of its own."""
+        self._prompt_id = uuid4()
+
+    def before_tool(self, turn: Turn, call: Call) -> Json:
+        """PreToolUse: the input to run with; Denial where a hook denies."""
+        given = call.given
+        event = {"tool_name": call.name, "tool_input": given, "tool_use_id": call.id}
+        for answer in self._run("PreToolUse", event, matched=call.name, tool_use_id=call.id):
+            specific = answer.get("hookSpecificOutput") or {}
+            decision = specific.get("permissionDecision")
+            if decision == "deny" or answer.get("decision") == "block":
+                reason = specific.get("permissionDecisionReason") or answer.get("reason") or ""
+                raise Denial(str(reason), "permission-rule")
+            if isinstance(specific.get("updatedInput"), dict):
+                given = specific["updatedInput"]
+            if answer.get("continue") is False:
+                self._stopped = True
+            self._context("PreToolUse", call.name, answer, turn)
+        return given
+
+    def after_tool(self, turn: Turn, call: Call, response: object) -> bool:
+        """PostToolUse, after success only; True when it stops the turn."""
+        event = {
+            "tool_name": call.name,
+            "tool_input": call.given,
+            "tool_response": response,
+            "tool_use_id": call.id,
+            "duration_ms": int((time.monotonic() - call.started) * 1000),
+        }
+        stopped, self._stopped = self._stopped, False
+        for answer in self._run("PostToolUse", event, matched=call.name, tool_use_id=call.id):
+            self._context("PostToolUse", call.name, answer, turn)
+            if answer.get("continue") is False:
+                stopped = True
+        return stopped
+
+    def after_failure(self, turn: Turn, call: Call, error: object) -> None:
+        """PostToolUseFailure: context and block reach the model, continue:false is ignored."""
+        event = {
+            "tool_name": call.name,
+            "tool_input": call.given,
+            "tool_use_id": call.id,
+            "error": error,
+            "is_interrupt": False,
+        }
+        self._stopped = False
+        name = "PostToolUseFailure"
+        for answer in self._run(name, event, matched=call.name, tool_use_id=call.id):
+            self._context(name, call.name, answer, turn)
+
+    def batch(self, turn: Turn, calls: list[Call]) -> bool:
+        """PostToolBatch, once per model step; continue:false and block both stop the turn."""
+        event = {
+            "tool_calls": [
+                {
+                    "tool_name": call.name,
+                    "tool_input": call.given,
+                    "tool_use_id": call.id,
+                    "tool_response": call.answer,
+                }
+                for call in calls
+            ]
+        }
+        stopped = False
+        for answer in self._run("PostToolBatch", event, tool_use_id=f"hook-{uuid4()}"):
+            self._context("PostToolBatch", "", answer, turn, blocks=False)
+            if answer.get("continue") is False or answer.get("decision") == "block":
+                stopped = True
+        return stopped
+
+    def stop(self, turn: Turn, *, again: bool) -> str | None:
+        """Stop: the reason to go on, or None when the turn may end."""
+        event = {
+            "stop_hook_active": again,
+            "last_assistant_message": turn.ending.text,
+            "background_tasks": [],
+        }
+        if not self._stub.version.old:
+            event["session_crons"] = []
+        reason = None
+        for answer in self._run("Stop", event, tool_use_id=uuid4()):
+            if answer.get("continue") is False:
+                turn.ending.text = ""
+                turn.ending.terminal_reason = "stop_hook_prevented"
+                return None
+            specific = answer.get("hookSpecificOutput") or {}
+            if answer.get("decision") == "block":
+                reason = str(answer.get("reason") or "")
+            elif specific.get("additionalContext"):
+                reason = str(specific["additionalContext"])
+        return reason
+
+    def can_use_tool(self, call: Call) -> None:
+        """Ask the supervisor for permission; Denial unless it is given."""
+        request: Json = {
+            "subtype": "can_use_tool",
+            "tool_name": call.name,
+            "display_name": call.name,
+            "input": call.given,
+            "description": call.given.get("description", ""),
+            "permission_suggestions": [],
+            "tool_use_id": call.id,
+        }
+        answer = self._request(request, None)
+        if answer is None:
+            raise Denial("Tool permission request failed: stdin closed", "permission-rule")
+        if answer.get("behavior") != "allow":
+            if answer.get("interrupt"):
+                from hive_subagent_stub.endings import Aborted
+
+                raise Aborted("interrupt")
+            raise Denial(str(answer.get("message") or ""), "permission-rule")
+        if isinstance(answer.get("updatedInput"), dict):
+            call.given = answer["updatedInput"]
+        call.source = {"decision": "accept", "source": "user_temporary"}
+
+    def _context(
+        self, event: str, tool: str, answer: Json, turn: Turn, *, blocks: bool = True
+    ) -> None:
+        specific = answer.get("hookSpecificOutput") or {}
+        name = f"{event}:{tool}" if tool else event
+        if text := specific.get("additionalContext"):
+            turn.seen.append(f"{name} hook additional context: {text}")
+        if blocks and answer.get("decision") == "block":
+            reason = answer.get("reason") or ""
+            turn.seen.append(f'{name} hook blocking error from command: "callback": {reason}')
+
+    def _run(self, name: str, event: Json, *, tool_use_id: str, matched: str = "") -> list[Json]:
+        """The answers of every hook of this event that matches the tool."""
+        answers = []
+        for matcher in self._callbacks.get(name, []):
+            if not _matches(matcher.get("matcher"), matched):
+                continue
+            for callback in matcher.get("hookCallbackIds") or []:
+                request: Json = {
+                    "subtype": "hook_callback",
+                    "callback_id": callback,
+                    "input": self._input(name, event),
+                    "tool_use_id": tool_use_id,
+                }
+                timeout = float(matcher.get("timeout") or _DEFAULT_TIMEOUT_S)
+                answer = self._request(request, timeout)
+                if isinstance(answer, dict):
+                    answers.append(answer)
+        return answers
+
+    def _deaf(self) -> bool:
+        return self._stub.options.input_format != "stream-json" or self._stub.loop.eof
+
+    def _input(self, name: str, event: Json) -> Json:
+        stub = self._stub
+        return {
+            "session_id": stub.session.id,
+            "transcript_path": stub.session.path,
+            "cwd": stub.session.cwd,
+            "prompt_id": self._prompt_id,
+            "permission_mode": stub.permissions.mode,
+            "effort": {"level": stub.options.effort or "medium"},
+            "hook_event_name": name,
+            **event,
+        }
+
+    def _request(self, request: Json, timeout_s: float | None) -> Json | None:
+        """Ask over the control channel; None on a timeout, an error or a closed stdin."""
+        stub = self._stub
+        if self._deaf():
+            return None
+        request_id = uuid4()
+        stub.out.emit({"type": "control_request", "request_id": request_id, "request": request})
+        until = None if timeout_s is None else time.monotonic() + timeout_s
+        answers = stub.inbox.answers
+        while request_id not in answers:
+            if self._deaf() or (until is not None and time.monotonic() >= until):
+                return None
+            soon = time.monotonic() + 1.0
+            stub.step(soon if until is None else min(soon, until))
+        response = answers.pop(request_id)
+        if response.get("subtype") != "success":
+            return None
+        body = response.get("response")
+        return body if isinstance(body, dict) else {}
+
+
+def _matches(pattern: object, tool: str) -> bool:
+    """No matcher or `*`: every tool; else names joined by `|`, or a regular expression."""
+    if not pattern or pattern == "*" or not tool:
+        return True
+    if tool in str(pattern).split("|"):
+        return True
+    import re
+
+    try:
+        return re.fullmatch(str(pattern), tool) is not None
+    except re.error:
+        return False
+
+
+def environment(stub: Stub) -> dict[str, str]:
+    """What a hook's command inherits."""
+    return {
+        **os.environ,
+        "CLAUDE_PROJECT_DIR": stub.session.cwd,
+        "CLAUDE_CODE_SESSION_ID": stub.session.id,
+        "CLAUDECODE": "1",
+        "AI_AGENT": stub.version.agent.replace("_agent", "_harness"),
+    }
