@@ -6,10 +6,10 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 from hive_subagent.containment import proc
-from hive_subagent.containment.ending import extinguish
+from hive_subagent.containment.ending import Find, extinguish
 from hive_subagent.containment.interface import Enclosure, Kind
 from hive_subagent.containment.marker import MarkReader
 from hive_subagent.containment.proc import Process
@@ -32,6 +32,7 @@ class Containment:
         self._bound_s = bound_s
         self._reaper = Reaper(self._scanner.reap_adopted)
         self._open: dict[str, SessionEnclosure] = {}
+        self._work: set[asyncio.Task[list[ProcessInfo]]] = set()  # the loop holds tasks weakly
 
     @classmethod
     def create(
@@ -133,10 +134,13 @@ class Containment:
         async def find() -> Sequence[Process]:
             return (await self._scanner.fresh()).of(*owners)
 
-        return await _shielded(lambda: self._end(find))
+        work = asyncio.create_task(self._end(find))
+        self._work.add(work)
+        work.add_done_callback(self._work.discard)
+        return await asyncio.shield(work)
 
-    async def _end(self, find: Callable[[], Awaitable[Sequence[Process]]]) -> list[ProcessInfo]:
-        ended = await extinguish(find, bound_s=self._bound_s)
+    async def _end(self, find: Find) -> list[ProcessInfo]:
+        ended = await extinguish(find, find, bound_s=self._bound_s)
         if ended.survivors:
             logger.warning(
                 "not dead after %g s: %s",
@@ -144,7 +148,3 @@ class Containment:
                 ", ".join(f"{p.pid} ({p.command})" for p in ended.survivors),
             )
         return ended.killed
-
-
-async def _shielded(work: Callable[[], Awaitable[list[ProcessInfo]]]) -> list[ProcessInfo]:
-    return await asyncio.shield(asyncio.ensure_future(work()))

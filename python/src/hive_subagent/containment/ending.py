@@ -14,6 +14,8 @@ from hive_subagent.models import ProcessInfo
 # descriptors held at once; what is beyond it comes with the next pass
 _BATCH = 256
 
+Find = Callable[[], Awaitable[Sequence[Process]]]
+
 
 @dataclass(frozen=True, slots=True)
 class Extinguished:
@@ -24,14 +26,13 @@ class Extinguished:
 
 
 async def extinguish(
-    find: Callable[[], Awaitable[Sequence[Process]]], *, bound_s: float, groups: bool = False
+    find: Find, find_anywhere: Find, *, bound_s: float, groups: bool = False
 ) -> Extinguished:
-    """SIGKILL all that `find` names, until two looks in a row name nothing.
+    """SIGKILL all that `find` names, until it names nothing and `find_anywhere` neither.
 
-    `groups`: what shares a group with a named leader may die with it.
-
-    Two, because a process can fork ahead of the reading position in /proc and end behind it.
-    Ends after `bound_s` seconds at the latest; never raises for a process that resists.
+    Two looks in a row, because a process can fork ahead of the place where /proc is being read
+    and end behind it. `groups`: whatever shares a group with a leader that was found may die
+    with it. Ends after `bound_s` seconds at the latest; no resisting process makes it raise.
     """
     deadline = asyncio.get_running_loop().time() + bound_s
     killed: dict[tuple[int, int], ProcessInfo] = {}
@@ -39,7 +40,7 @@ async def extinguish(
     found: Sequence[Process] = ()
     clean = 0
     while clean < 2:
-        found = await find()
+        found = await (find if clean == 0 else find_anywhere)()
         targets = [process for process in found if process.key not in refused]
         clean = 0 if targets else clean + 1
         left_s = deadline - asyncio.get_running_loop().time()

@@ -68,8 +68,8 @@ class Enclosure(Protocol):
         in `survivors`. A caller that is cancelled does not stop it.
         """
 
-    def usage(self, *, max_age_s: float = 1.0) -> Usage:
-        """Figures no older than `max_age_s`; after `end` the last ones."""
+    def usage(self) -> Usage:
+        """The figures of now; after `end` the last ones."""
 
     def close(self) -> None:
         """Let go of what the kernel and this process hold for the run. May be called again."""

@@ -1,7 +1,7 @@
 """Takes snapshots for all runs together, and reaps what this process has adopted.
 
-Ends come in swarms; one snapshot serves all that wait for one, and snapshots keep a pause as
-long as themselves, so that at most half of a CPU goes into them.
+Ends come in swarms: one snapshot serves all that wait for one, and when they follow each other
+for long they keep pauses as long as themselves, so that at most half of a CPU goes into them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from collections.abc import Callable
 from hive_subagent.containment import pidfd, proc
 from hive_subagent.containment.marker import MarkReader
 from hive_subagent.containment.proc import Process
-from hive_subagent.containment.roll import Roll, Sorted
+from hive_subagent.containment.roll import Entry, Roll, Sorted
+
+_CREDIT_S = 0.05  # of snapshots without a pause
+_UNTIDY = 1000  # remembered processes beyond those that were there at the last snapshot
 
 
 class Scanner:
@@ -25,10 +28,14 @@ class Scanner:
         self._roll = roll
         self._marks = marks
         self._on_reaped = on_reaped
-        self._last = Sorted()
-        self._last_at = float("-inf")
-        self._last_took = 0.0
-        self._next: asyncio.Future[Sorted] | None = None
+        self._last_at = time.monotonic()
+        self._debt_s = 0.0
+        self._tidy_at = _UNTIDY
+        self._listed: list[int] | None = None
+        self._listed_at = float("-inf")
+        # where many runs end at once, one step of one run for each turn of the loop
+        self.turn = asyncio.Lock()
+        self._next: asyncio.Task[Sorted] | None = None
 
     def now(self) -> Sorted:
         """Take a snapshot, judge it, reap the dead it shows."""
@@ -36,34 +43,44 @@ class Scanner:
         processes = proc.snapshot()
         result = self._roll.sort(processes)
         self._marks.forget_the_gone(processes)
+        self._tidy_at = 2 * len(processes) + _UNTIDY
         self._reap(result)
-        self._last, self._last_at = result, time.monotonic()
-        self._last_took = self._last_at - began
+        ended = time.monotonic()
+        self._debt_s = max(0.0, self._debt_s - (ended - self._last_at)) + ended - began
+        self._last_at = ended
         return result
-
-    def recent(self, max_age_s: float) -> Sorted:
-        """A snapshot that is not older than this."""
-        if time.monotonic() - self._last_at <= max_age_s:
-            return self._last
-        return self.now()
 
     async def fresh(self) -> Sorted:
         """A snapshot begun after this call; those who ask meanwhile share it."""
         if self._next is None:
-            loop = asyncio.get_running_loop()
-            self._next = loop.create_future()
-            pause = self._last_at + self._last_took - time.monotonic()
-            loop.call_later(max(0.0, pause), self._serve)
+            self._next = asyncio.create_task(self._serve(), name="snapshot")
         return await asyncio.shield(self._next)
 
-    def _serve(self) -> None:
-        waiting, self._next = self._next, None
-        if waiting is None or waiting.cancelled():
-            return
-        try:
-            waiting.set_result(self.now())
-        except Exception as error:  # those who wait must hear of it
-            waiting.set_exception(error)
+    async def _serve(self) -> Sorted:
+        await asyncio.sleep(self._debt_s - (time.monotonic() - self._last_at) - _CREDIT_S)
+        async with self.turn:  # behind those who queue for theirs and are about to ask, too
+            self._next = None
+            return self.now()
+
+    def near(self, entry: Entry, *, adopted_max_age_s: float = 0.0) -> Sorted:
+        """What hangs under the root of one run, and what this process has adopted."""
+        adopted = self._adopted(adopted_max_age_s)
+        root = [entry.root.pid] if entry.root is not None else []
+        processes = None if adopted is None else proc.trees([*adopted, *root])
+        if processes is None or len(self._roll.seen) > self._tidy_at:
+            return self.now()
+        result = self._roll.sort(processes, whole=False)
+        self._reap(result)
+        return result
+
+    def _adopted(self, max_age_s: float) -> list[int] | None:
+        """Our children that are nobody's root; one listing serves many runs."""
+        if time.monotonic() - self._listed_at > max_age_s:
+            listed = proc.children(self._roll.own.pid)
+            roots = {e.root.pid for e in self._roll.runs.values() if e.root is not None}
+            self._listed = None if listed is None else [pid for pid in listed if pid not in roots]
+            self._listed_at = time.monotonic()
+        return self._listed
 
     def reap_adopted(self) -> None:
         """Reap the dead among our direct children, looking at nothing else."""

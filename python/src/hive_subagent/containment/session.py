@@ -61,7 +61,7 @@ class SessionEnclosure:
             self._roll.set_root(self.entry, root)
 
     def processes(self) -> list[ProcessInfo]:
-        return [proc.describe(process) for process in self._mine(self._scanner.now())]
+        return [proc.describe(process) for process in self._mine(self._scanner.near(self.entry))]
 
     async def end(self) -> list[ProcessInfo]:
         if self._ending is None:
@@ -71,7 +71,9 @@ class SessionEnclosure:
 
     async def _end(self) -> Extinguished:
         try:
-            ended = await extinguish(self._find, bound_s=self._bound_s, groups=True)
+            ended = await extinguish(
+                self._find, self._find_anywhere, bound_s=self._bound_s, groups=True
+            )
         except BaseException:
             self._ending = None
             raise
@@ -89,9 +91,16 @@ class SessionEnclosure:
         return ended
 
     async def _find(self) -> list[Process]:
-        result = await self._scanner.fresh()
-        self._count(self._mine(result))
-        return self._mine(result)
+        async with self._scanner.turn:
+            await asyncio.sleep(0)  # held over a turn of the loop, or nobody would queue
+            members = self._mine(self._scanner.near(self.entry))
+        self._count(members)
+        return members
+
+    async def _find_anywhere(self) -> list[Process]:
+        members = self._mine(await self._scanner.fresh())
+        self._count(members)
+        return members
 
     def _mine(self, result: Sorted) -> list[Process]:
         owners = [self.entry.run_id]
@@ -100,10 +109,10 @@ class SessionEnclosure:
             owners.append(STRAY)
         return result.of(*owners)
 
-    def usage(self, *, max_age_s: float = 1.0) -> Usage:
+    def usage(self) -> Usage:
         if self.entry.ended:
             return Usage(cpu_s=self._cpu_ticks / proc.TICKS_PER_SECOND, running=0, sleeping=0)
-        members = self._mine(self._scanner.recent(max_age_s))
+        members = self._mine(self._scanner.near(self.entry, adopted_max_age_s=1.0))
         self._count(members)
         running = sum(process.state in "RD" for process in members)
         return Usage(
