@@ -116,6 +116,25 @@ async def test_a_sink_that_took_it_is_not_given_it_again_after_a_restart(tmp_pat
     assert owed(tmp_path) == {}
 
 
+async def test_a_sink_that_took_it_is_remembered_while_it_is_not_configured(tmp_path: Path) -> None:
+    one, two, three = places = [Place("one"), Place("two"), Place("three")]
+    two.mood = three.mood = "is away"
+    outbox = Outbox(tmp_path, places)
+    outbox.owe("r1", {})
+    outbox.settle("r1", make_notice("r1"))
+    await outbox.drain(10)
+    two.mood = "takes"
+    without = Outbox(tmp_path, [two, three])
+    without.load_unfinished()
+    await without.drain(10)
+    three.mood = "takes"
+    again = Outbox(tmp_path, places)
+    again.load_unfinished()
+    await again.drain(10)
+    assert [len(place.received) for place in places] == [1, 1, 1]
+    assert one.received == three.received
+
+
 async def test_a_notice_that_only_a_removed_sink_lacked_is_done_at_the_next_start(
     tmp_path: Path,
 ) -> None:
