@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hive_subagent.claude import protocol
-from hive_subagent.claude.outcome import Completed, decide
+from hive_subagent.claude.outcome import Completed, decide, was_aborted
 from hive_subagent.models import OpenTool
 
 Event = Mapping[str, Any]
@@ -116,7 +116,7 @@ class Conversation:
         if message.result is None:
             # the end of a background task can produce a result that answers nothing of ours;
             # ours was consumed first, where this claude tells of that at all
-            if message.consumed or not self._replays:
+            if message.consumed or not self._replays or was_aborted(event):
                 message.result = event
         elif isinstance(decide(event, None), Completed):
             self.later_result = event

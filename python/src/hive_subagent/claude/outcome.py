@@ -80,7 +80,7 @@ def decide(
         return Killed(stopped_by, exit.signal_name if exit else None)
     if result is not None and _is_completed(result):
         return Completed(final_text(result))
-    if result is not None and _was_aborted(result):
+    if result is not None and was_aborted(result):
         # nobody of ours asked: somebody sent claude a SIGINT
         return Killed(Cause.SIGNAL, "SIGINT", words(result))
     if result is not None and (exit is None or exit.code >= 0):
@@ -124,7 +124,8 @@ def _is_completed(result: Mapping[str, Any]) -> bool:
     )
 
 
-def _was_aborted(result: Mapping[str, Any]) -> bool:
+def was_aborted(result: Mapping[str, Any]) -> bool:
+    """Whether a result says that an interrupt or a SIGINT cut the turn."""
     return result.get("is_error") is True and result.get("terminal_reason") in (
         "aborted_tools",
         "aborted_streaming",

@@ -75,6 +75,14 @@ class _Stderr(asyncio.Protocol):
         self.ended = True
 
 
+class _Stdin(asyncio.BaseProtocol):
+    def __init__(self) -> None:
+        self.ended = False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.ended = True
+
+
 class RunningClaude:
     """A claude process that lives for one run. Create with `spawn`, end with `close`."""
 
@@ -87,8 +95,9 @@ class RunningClaude:
         self._changed = asyncio.Event()
         self._stdout = _Stdout(self.conversation, self._notify)
         self._stderr = _Stderr(self.conversation)
-        self._stdin: asyncio.WriteTransport | None = None
-        self._transports: list[asyncio.BaseTransport] = []
+        self._stdin = _Stdin()
+        self._input: asyncio.WriteTransport | None = None
+        self._outputs: list[asyncio.ReadTransport] = []
 
     @classmethod
     async def spawn(
@@ -126,8 +135,8 @@ class RunningClaude:
         assert process.stderr is not None
         out, _ = await loop.connect_read_pipe(lambda: self._stdout, process.stdout)
         err, _ = await loop.connect_read_pipe(lambda: self._stderr, process.stderr)
-        self._stdin, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin)
-        self._transports = [out, err, self._stdin]
+        self._input, _ = await loop.connect_write_pipe(lambda: self._stdin, process.stdin)
+        self._outputs = [out, err]
 
     def send(self, text: str, *, priority: protocol.Priority | None = None) -> Message:
         """Send a user message; wait for its result with `answered`."""
@@ -150,8 +159,8 @@ class RunningClaude:
 
     def end_input(self) -> None:
         """Close stdin: claude finishes what it does and exits."""
-        if self._stdin is not None and not self._stdin.is_closing():
-            self._stdin.close()
+        if self._input is not None and not self._input.is_closing():
+            self._input.close()
 
     async def first_event(self) -> bool:
         """Wait for a first `system` or `assistant` line or the end; whether there was one."""
@@ -196,13 +205,10 @@ class RunningClaude:
 
     async def close(self) -> None:
         """Reap the process, which must have exited, and give back every descriptor."""
-        for transport in self._transports:
-            if not isinstance(transport, asyncio.WriteTransport):
-                transport.close()
-            elif not transport.is_closing() or transport.get_write_buffer_size():
-                # one that is closed already must not be aborted, one that still has something to
-                # say to a stray holder of stdin would never close
-                transport.abort()
+        for output in self._outputs:
+            output.close()
+        if self._input is not None and not self._stdin.ended:
+            self._input.abort()
         if self._pidfd >= 0:
             asyncio.get_running_loop().remove_reader(self._pidfd)
             os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOHANG)
@@ -214,8 +220,8 @@ class RunningClaude:
         await asyncio.sleep(0)
 
     def _write(self, data: bytes) -> None:
-        if self._stdin is not None and not self._stdin.is_closing():
-            self._stdin.write(data)
+        if self._input is not None and not self._input.is_closing():
+            self._input.write(data)
 
     def _on_exit(self) -> None:
         found = os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOWAIT | os.WNOHANG)

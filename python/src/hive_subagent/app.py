@@ -1,0 +1,71 @@
+"""The HTTP surface: routes, guards, lifespan."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from mcp.server import MCPServer
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp
+
+from hive_subagent.guards import LocalOnly, OwnerOnly, TokenHoldersOnly
+from hive_subagent.models import Health
+
+BODY_LIMIT = 20 * 1024 * 1024
+"""Bytes of a request; a prompt of the largest size fits even with every character escaped once."""
+
+
+def build_app(
+    *,
+    agent: MCPServer,
+    signal: MCPServer,
+    knows_token: Callable[[str], bool],
+    health: Callable[[], Health],
+    auth_token: str | None,
+    host: str,
+    port: int,
+) -> Starlette:
+    """The app of one daemon; its lifespan runs both servers."""
+    agent_app: ASGIApp = _mountable(agent)
+    if auth_token is not None:
+        agent_app = OwnerOnly(agent_app, auth_token)
+    signal_app = TokenHoldersOnly(_mountable(signal), knows_token)
+
+    async def healthz(request: Request) -> Response:
+        return JSONResponse(health().model_dump())
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        # the lifespan of a mounted app never runs
+        async with AsyncExitStack() as stack:
+            for server in (agent, signal):
+                await stack.enter_async_context(server.session_manager.run())
+            yield
+
+    return Starlette(
+        routes=[
+            Route("/healthz", healthz, methods=["GET"]),
+            Mount("/signal/{token}", app=signal_app),
+            Mount("/", app=agent_app),
+        ],
+        middleware=[Middleware(LocalOnly, host=host, port=port)],
+        lifespan=lifespan,
+    )
+
+
+def _mountable(server: MCPServer) -> Starlette:
+    # stateless: a restarted daemon serves a client that kept its old session id, and a refused
+    # request leaves nothing behind
+    return server.streamable_http_app(
+        streamable_http_path="/mcp",
+        stateless_http=True,
+        max_request_body_size=BODY_LIMIT,
+        # LocalOnly stands in front of every route, in one place
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+    )

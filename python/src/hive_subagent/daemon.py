@@ -1,0 +1,226 @@
+"""hive-subagent-daemon: read the settings, take the port and the locks, serve, clean up.
+
+Exit codes: 0 after SIGTERM or SIGINT once it is clean, 2 for an unusable configuration, 3 when
+the port is taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import anyio
+import uvicorn
+
+from hive_subagent import __version__
+from hive_subagent.app import build_app
+from hive_subagent.containment import Containment
+from hive_subagent.errors import ConfigurationError, PortTaken
+from hive_subagent.instance import (
+    lock_directory,
+    private_directory,
+    state_identity,
+    write_private,
+)
+from hive_subagent.models import Health
+from hive_subagent.notify import notify, pet_watchdog
+from hive_subagent.runs.carrier import Carrier
+from hive_subagent.runs.records import Records
+from hive_subagent.runs.recovery import recover
+from hive_subagent.runs.registry import Registry
+from hive_subagent.runs.supervisor import Supervisor
+from hive_subagent.servers.agent import build_agent_server
+from hive_subagent.servers.mcp_config import ConfigFiles, read_servers
+from hive_subagent.servers.signal import build_signal_server
+from hive_subagent.settings import Settings, load
+from hive_subagent.todos.outbox import Outbox
+from hive_subagent.todos.sinks import parse_sink
+
+log = logging.getLogger("hive_subagent")
+
+HTTP_GRACE_S = 3
+"""Seconds that calls in flight have once every run is over."""
+
+REAPER_SILENCE_S = 30.0
+"""Seconds without a pass of the child reaper after which the watchdog is not petted any more."""
+
+
+def main() -> int:
+    """The command line. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="hive-subagent-daemon", description=__doc__)
+    parser.add_argument("--config", type=Path, metavar="FILE.json", help="settings as JSON")
+    parser.add_argument("--host", help="listen address")
+    parser.add_argument("--port", type=int, help="listen port; 0 lets the kernel choose")
+    parser.add_argument("--version", action="version", version=__version__)
+    arguments = parser.parse_args()
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
+    )
+    # a line for every request says nothing, and uvicorn's would hold paths, so tokens
+    logging.getLogger("mcp").setLevel(logging.WARNING)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    try:
+        settings = load(arguments.config, host=arguments.host, port=arguments.port)
+        anyio.run(serve, settings)
+    except (ConfigurationError, PortTaken) as error:
+        sys.stderr.write(f"hive-subagent-daemon: {error}\n")
+        return 3 if isinstance(error, PortTaken) else 2
+    return 0
+
+
+async def serve(settings: Settings) -> None:
+    """Run until SIGTERM or SIGINT. Order: bind, lock, sweep, deliver, serve."""
+    with ExitStack() as held:
+        listener = held.enter_context(_bind(settings.host, settings.port))
+        port = listener.getsockname()[1]
+        instance = str(uuid.uuid4())
+        about = {"pid": os.getpid(), "instance": instance, "port": port}
+        for directory in (settings.state_dir, settings.runtime):
+            private_directory(directory)
+        held.enter_context(lock_directory(settings.state_dir, about))
+        if settings.runtime != settings.state_dir:
+            held.enter_context(lock_directory(settings.runtime, about))
+
+        auth_token = _read_token(settings.auth_token_file)
+        servers = read_servers(settings.mcp_servers_file)
+        sinks = [parse_sink(text) for text in settings.sinks]
+        containment = Containment.create(
+            identity=state_identity(settings.state_dir), claim_strays=True
+        )
+        containment.start()
+        try:
+            for process in await containment.sweep_leftovers():
+                log.warning("ended what was left over: %d %s", process.pid, process.command)
+            records = Records(settings.state_dir)
+            outbox = Outbox(settings.state_dir, sinks)
+            recover(records, outbox)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(outbox.run)
+                registry = Registry(records, max_running=settings.max_running)
+                url = _url(settings.host, port)
+                access = ConfigFiles(
+                    settings.runtime, servers, lambda token: f"{url}/signal/{token}/mcp"
+                )
+                supervisor = Supervisor(
+                    Carrier(settings, containment, records, registry, outbox, access, tasks)
+                )
+                app = build_app(
+                    agent=build_agent_server(supervisor),
+                    signal=build_signal_server(registry),
+                    knows_token=lambda token: registry.resolve(token) is not None,
+                    health=lambda: Health(
+                        version=__version__, instance=instance, running=supervisor.running
+                    ),
+                    auth_token=auth_token,
+                    host=settings.host,
+                    port=port,
+                )
+                tasks.start_soon(
+                    pet_watchdog,
+                    lambda: time.monotonic() - containment.reaper_progress < REAPER_SILENCE_S,
+                )
+                server = _Server(app, lambda: _tell_ready(settings, url, instance))
+                tasks.start_soon(_stop_on_signal, supervisor, outbox, server)
+                await server.serve(sockets=[listener])
+                tasks.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await containment.end_everything()
+                await containment.stop()
+            (settings.runtime / "daemon.json").unlink(missing_ok=True)
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn on a socket of ours, with signals left to us."""
+
+    def __init__(self, app: object, on_ready: Callable[[], None]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,  # type: ignore[arg-type]
+                log_config=None,
+                access_log=False,
+                http="h11",
+                ws="none",
+                loop="asyncio",
+                lifespan="on",
+                timeout_graceful_shutdown=HTTP_GRACE_S,
+            )
+        )
+        self._on_ready = on_ready
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._on_ready()
+
+
+async def _stop_on_signal(supervisor: Supervisor, outbox: Outbox, server: _Server) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for number in signals:
+            log.info("%s: stopping", number.name)
+            break
+    notify("STOPPING=1")
+    await supervisor.close()
+    await outbox.drain(HTTP_GRACE_S)
+    server.should_exit = True
+
+
+def _tell_ready(settings: Settings, url: str, instance: str) -> None:
+    about = {"url": url, "pid": os.getpid(), "instance": instance, "version": __version__}
+    write_private(settings.runtime / "daemon.json", json.dumps(about).encode() + b"\n")
+    notify("READY=1")
+    log.info("serving at %s, instance %s", url, instance)
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        # listening at once: two sockets may bind one port as long as none listens
+        return socket.create_server((host, port), family=family, backlog=512)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise PortTaken(
+                f"port {port} of {host} is taken by another process: stop that, or set `port`"
+            ) from None
+        raise ConfigurationError(
+            f"cannot listen on {host} port {port}: {error.strerror}; set `host` and `port`"
+        ) from None
+
+
+def _url(host: str, port: int) -> str:
+    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
+
+
+def _read_token(file: Path | None) -> str | None:
+    if file is None:
+        return None
+    try:
+        token = file.read_text().strip()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        raise ConfigurationError(
+            f"auth_token_file {file}: {reason}; name a readable file"
+        ) from None
+    if not token or not token.isascii() or not token.isprintable():
+        raise ConfigurationError(f"auth_token_file {file}: holds no token; write one line into it")
+    return token
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""Who may come in: small ASGI layers in front of the MCP servers."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class LocalOnly:
+    """Refuses a foreign `Host` or `Origin`: a page in a browser that rebinds its name to us."""
+
+    def __init__(self, app: ASGIApp, *, host: str, port: int) -> None:
+        self._app = app
+        self._names = _LOOPBACK | {host.lower()}
+        # behind a wildcard the address that a client used is not known beforehand; a literal
+        # address is never the name of a page
+        self._any_address = _is_wildcard(host)
+        self._port = port
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (refusal := self._refusal(Headers(scope=scope))):
+            await refusal(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _refusal(self, headers: Headers) -> PlainTextResponse | None:
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        if len(hosts) != 1 or not self._is_ours(f"//{hosts[0]}", port=None):
+            return PlainTextResponse("this Host is not served here\n", 421)
+        if any(not self._is_ours(origin, port=self._port) for origin in origins):
+            return PlainTextResponse("this Origin may not call\n", 403)
+        return None
+
+    def _is_ours(self, address: str, *, port: int | None) -> bool:
+        try:
+            parts = urlsplit(address)
+            name, given = (parts.hostname or "").lower(), parts.port
+        except ValueError:
+            return False
+        if port is not None and given != port:
+            return False
+        return name in self._names or (self._any_address and _is_address(name))
+
+
+class OwnerOnly:
+    """Wants `Authorization: Bearer <token>`; every other answer is the same 401."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._expected = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            given = Headers(scope=scope).get("authorization", "").encode("latin-1", "replace")
+            if not hmac.compare_digest(given, self._expected):
+                refusal = PlainTextResponse(
+                    "missing or wrong bearer token\n", 401, {"WWW-Authenticate": "Bearer"}
+                )
+                await refusal(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+class TokenHoldersOnly:
+    """Lets a request with a known token in its path through; else the 404 of any other path."""
+
+    def __init__(self, app: ASGIApp, knows: Callable[[str], bool]) -> None:
+        self._app = app
+        self._knows = knows
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        token = scope.get("path_params", {}).get("token", "")
+        if scope["type"] == "http" and not self._knows(token):
+            await PlainTextResponse("Not Found", 404)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_wildcard(host: str) -> bool:
+    return _is_address(host) and ipaddress.ip_address(host).is_unspecified

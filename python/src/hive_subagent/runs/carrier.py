@@ -1,0 +1,303 @@
+"""Carries one run from the spawn to its notice, in the daemon's own task group.
+
+A client that hangs up cancels its call, never the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import anyio
+from anyio.abc import TaskGroup
+
+from hive_subagent.claude import transcripts
+from hive_subagent.claude.invocation import Invocation, build_argv, child_environment
+from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome, words
+from hive_subagent.containment import Containment, Enclosure
+from hive_subagent.errors import Refused, SubagentError
+from hive_subagent.instance import append_report
+from hive_subagent.models import Cause, Notice, NoticeKind, StartReply, StopReason
+from hive_subagent.runs import wording
+from hive_subagent.runs.records import Records, SessionRecord
+from hive_subagent.runs.registry import Registry
+from hive_subagent.runs.run import Order, Run
+from hive_subagent.runs.session import LiveSession, ended_view, ending_of, previous_of
+from hive_subagent.settings import Settings
+from hive_subagent.todos.outbox import Outbox
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Grant:
+    """The MCP servers one subagent may see: its configuration file and pre-approved tools."""
+
+    config: Path | None
+    allowed_tools: tuple[str, ...]
+
+
+class McpAccess(Protocol):
+    """Writes and removes the MCP configuration of one run."""
+
+    def grant(self, run_id: str, *, token: str | None) -> Grant:
+        """Raises SubagentError when the configuration cannot be written."""
+
+    def withdraw(self, run_id: str) -> None:
+        """Remove it; harmless when there is none."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What one run is to be: a new session (`resume` is None) or a resumed one."""
+
+    record: SessionRecord
+    order: Order
+    program: str
+    brief: Path | None
+    resume: str | None = None
+    predecessor: SessionRecord | None = None
+    lock: transcripts.TranscriptLock | None = None
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """The rooms a run passes through."""
+
+    settings: Settings
+    containment: Containment
+    records: Records
+    registry: Registry
+    outbox: Outbox
+    access: McpAccess
+    tasks: TaskGroup
+
+    async def launch(self, launch: Launch) -> tuple[StartReply, bool]:
+        """Start the run; returns at its first event, and whether there was one.
+
+        Raises Refused when the name is taken or the run died before it said anything.
+        """
+        session = LiveSession(launch.record, resumed=launch.resume is not None, lock=launch.lock)
+        self.registry.enter(session)
+        answer: asyncio.Future[StartReply] = asyncio.get_running_loop().create_future()
+        # nobody may be left to hear of the error
+        answer.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self.tasks.start_soon(self._carry, session, launch, answer)
+        reply = await asyncio.shield(answer)
+        return reply, session.begun
+
+    async def _carry(
+        self, session: LiveSession, launch: Launch, answer: asyncio.Future[StartReply]
+    ) -> None:
+        run_id = str(uuid.uuid4())
+        token = self.registry.mint(session) if launch.order.goal is not None else None
+        enclosure: Enclosure | None = None
+        try:
+            enclosure = self.containment.open(run_id)
+            run = session.run = Run(
+                run_id,
+                launch.order,
+                enclosure,
+                self.tasks,
+                exit_grace_s=self.settings.exit_grace_s,
+            )
+            invocation = self._invocation(launch, self.access.grant(run_id, token=token), enclosure)
+            try:
+                if await run.begin(invocation, confirm_s=self.settings.resume_confirm_s):
+                    self._confirm(session, launch, run, answer)
+                    await run.turns()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await self._finish(session, launch, run, answer)
+        except SubagentError as error:
+            self._refuse(answer, error)
+        except Exception:
+            log.exception("run %s of `%s` broke", run_id, launch.record.name)
+            self._refuse(answer, Refused("the daemon failed inside; its log has the trace"))
+        finally:
+            with anyio.CancelScope(shield=True):
+                if enclosure is not None:
+                    await enclosure.end()
+                    enclosure.close()
+            self._let_go(session, launch, run_id, token)
+
+    def _invocation(self, launch: Launch, grant: Grant, enclosure: Enclosure) -> Invocation:
+        settings, record = self.settings, launch.record
+        argv = build_argv(
+            launch.program,
+            session_id=record.session_id,
+            name=record.name,
+            resume=launch.resume,
+            brief=launch.brief,
+            model=record.model or settings.default_model,
+            mcp_config=grant.config,
+            allowed_tools=grant.allowed_tools,
+            permission_mode=settings.permission_mode,
+            setting_sources=settings.setting_sources,
+        )
+        environment = child_environment(
+            os.environ, config_dir=settings.claude_config_dir, further=settings.child_env
+        )
+        return Invocation(argv, environment | dict(enclosure.environment), Path(record.dir))
+
+    def _confirm(
+        self,
+        session: LiveSession,
+        launch: Launch,
+        run: Run,
+        answer: asyncio.Future[StartReply],
+    ) -> None:
+        """The run lives: from here on it is owed a notice, and its name means this session.
+
+        Raises SubagentError, with the run on its way out, when that cannot be kept.
+        """
+        try:
+            reply = self._take_up(session, launch, run)
+        except SubagentError:
+            run.stop(Cause.INTERRUPT, step_s=self.settings.interrupt_grace_s, force=True)
+            raise
+        answer.set_result(reply)
+
+    def _take_up(self, session: LiveSession, launch: Launch, run: Run) -> StartReply:
+        claude = run.claude
+        assert claude is not None
+        session.begun = claude.conversation.begun
+        if not session.record.session_id:
+            # a session that claude was asked for by its title
+            session.record = session.record.model_copy(
+                update={"session_id": claude.conversation.session_id or ""}
+            )
+            self._lock(session)
+        record = session.record
+        self.outbox.owe(run.run_id, {"name": record.name, "session_id": record.session_id})
+        session.owed = True
+        archived = self._archive(launch.predecessor)
+        if record.session_id:
+            self.records.save(record)
+        log.info("run %s of `%s` began, pid %d", run.run_id, record.name, claude.pid)
+        return StartReply(
+            name=record.name,
+            session_id=record.session_id,
+            dir=record.dir,
+            pid=claude.pid,
+            archived=archived,
+            previous=previous_of(record) if session.resumed else None,
+        )
+
+    def _lock(self, session: LiveSession) -> None:
+        record = session.record
+        config_dir = self.settings.claude_config_dir
+        found = transcripts.find(config_dir, record.dir, record.session_id)
+        if found is not None:
+            session.lock = transcripts.TranscriptLock(found)
+
+    def _archive(self, predecessor: SessionRecord | None) -> int:
+        """Archive a finished namesake that we started; how many transcripts that were."""
+        if predecessor is None or not predecessor.ours:
+            return 0
+        config_dir = self.settings.claude_config_dir
+        found = transcripts.find(config_dir, predecessor.dir, predecessor.session_id)
+        try:
+            if found is not None:
+                transcripts.archive(found)
+        except Refused as error:
+            log.warning("%s", error)
+            return 0
+        self.records.forget(predecessor.session_id)
+        return int(found is not None)
+
+    async def _finish(
+        self,
+        session: LiveSession,
+        launch: Launch,
+        run: Run,
+        answer: asyncio.Future[StartReply],
+    ) -> None:
+        if run.claude is None:
+            return
+        finish = await run.finish()
+        if not session.owed:
+            self._refuse(answer, self._stillborn(launch, run, finish.outcome))
+            return
+        record = session.record.model_copy(update={"ending": ending_of(session, run, finish)})
+        session.record = record
+        if record.session_id:
+            self.records.save(record)
+        tell(record, self.outbox, run.signals.report_files)
+        dead = ", ".join(f"{p.pid} ({p.command})" for p in run.died.values())
+        reason = record.ending.stop_reason if record.ending else None
+        log.info(
+            "run %s of `%s` ended: %s; died with it: %s", run.run_id, record.name, reason, dead
+        )
+
+    def _stillborn(self, launch: Launch, run: Run, outcome: Outcome) -> Refused:
+        claude, record = run.claude, launch.record
+        result = claude.conversation.last_result if claude else None
+        if launch.resume is not None and result is not None:
+            return Refused(
+                wording.missed(
+                    name=record.name,
+                    words=words(result) or "no reason given",
+                    config_dir=str(self.settings.claude_config_dir),
+                    directory=record.dir,
+                )
+            )
+        match outcome:
+            case Failed(message=message):
+                said = message
+            case Killed(signal=name, cause=cause):
+                said = f"killed by {name or cause}"
+            case Completed():
+                said = "it answered without any event"
+        return Refused(wording.stillborn(name=record.name, words=said))
+
+    def _let_go(self, session: LiveSession, launch: Launch, run_id: str, token: str | None) -> None:
+        if token is not None:
+            self.registry.revoke(token)
+        self.access.withdraw(run_id)
+        if session.lock is not None:
+            session.lock.release()
+        if not session.owed and launch.resume is None:
+            self.records.forget(launch.record.session_id)
+        self.registry.leave(session, happened=session.owed)
+        session.over.set()
+
+    def _refuse(self, answer: asyncio.Future[StartReply], error: SubagentError) -> None:
+        if not answer.done():
+            answer.set_exception(error if isinstance(error, Refused) else Refused(str(error)))
+
+
+_KINDS: dict[StopReason, NoticeKind] = {
+    StopReason.TURN_ENDED: "finished",
+    StopReason.GOAL_REACHED: "goal_reached",
+    StopReason.NEED_HELP: "need_help",
+    StopReason.TURN_CAP: "turn_cap",
+    StopReason.KILLED: "killed",
+    StopReason.FAILED: "failed",
+}
+
+
+def tell(record: SessionRecord, outbox: Outbox, further_reports: list[str]) -> None:
+    """Write the ending of `record` to its report files and hand its notice to the outbox."""
+    ending = record.ending
+    assert ending is not None
+    text = wording.ending(ended_view(record))
+    reports = dict.fromkeys(r for r in (record.report_file, *further_reports) if r)
+    problems = [append_report(Path(report), f"{ending.at} {text}\n") for report in reports]
+    outbox.settle(
+        ending.run_id,
+        Notice(
+            id=ending.run_id,
+            name=record.name,
+            session_id=record.session_id,
+            kind=_KINDS[ending.stop_reason],
+            text="\n\n".join([text, *(p for p in problems if p)]),
+            report_file=next(iter(reports), None),
+            at=ending.at,
+        ),
+    )

@@ -1,0 +1,99 @@
+"""What is kept of each session and claude does not keep: name, directory, brief, last ending.
+
+`sessions/<uuid>/` below the state directory holds `record.json` and `brief.md`;
+`names/<name>` holds the uuid of the session that the name means now.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from hive_subagent.instance import private_directory, write_private
+from hive_subagent.models import Cause, Frozen, State, StopReason
+
+log = logging.getLogger(__name__)
+
+
+class Ending(Frozen):
+    """How a run ended. `cost_total` is claude's own last figure, `cost_usd` this run's share."""
+
+    run_id: str
+    state: State
+    stop_reason: StopReason
+    cause: Cause | None = None
+    signal: str | None = None
+    message: str | None = None
+    result: str | None = None
+    turn: int = 1
+    max_turns: int = 1
+    cost_usd: float | None = None
+    cost_total: float | None = None
+    peak_memory_bytes: int | None = None
+    at: str
+
+
+class SessionRecord(Frozen):
+    """One session. `ours` says that this daemon's state directory started it."""
+
+    name: str
+    session_id: str
+    dir: str
+    ours: bool
+    model: str | None = None
+    goal: str | None = None
+    max_turns: int | None = None
+    report_file: str | None = None
+    ending: Ending | None = None
+
+
+class Records:
+    """The sessions below one state directory."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._sessions = state_dir / "sessions"
+        self._names = state_dir / "names"
+        private_directory(self._sessions)
+        private_directory(self._names)
+
+    def save(self, record: SessionRecord) -> None:
+        """Write a session and let its name mean it."""
+        folder = self._sessions / record.session_id
+        private_directory(folder)
+        write_private(folder / "record.json", record.model_dump_json().encode())
+        write_private(self._names / record.name, record.session_id.encode())
+
+    def save_brief(self, session_id: str, brief: bytes) -> Path:
+        """Keep a session's brief byte for byte; it is passed again on every process."""
+        path = self._brief(session_id)
+        private_directory(path.parent)
+        write_private(path, brief)
+        return path
+
+    def brief(self, session_id: str) -> Path | None:
+        """Where a session's brief lies; None for a session that came without one."""
+        path = self._brief(session_id)
+        return path if path.is_file() else None
+
+    def by_name(self, name: str) -> SessionRecord | None:
+        """The session that a name means; a record that cannot be read is told and passed over."""
+        try:
+            session_id = (self._names / name).read_text().strip()
+            return SessionRecord.model_validate_json(
+                (self._sessions / session_id / "record.json").read_bytes()
+            )
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, ValidationError) as error:
+            log.warning("the record of session %s cannot be read: %s", name, error)
+            return None
+
+    def forget(self, session_id: str) -> None:
+        """Remove what is kept of an archived session or of one that never began."""
+        shutil.rmtree(self._sessions / session_id, ignore_errors=True)
+
+    def _brief(self, session_id: str) -> Path:
+        return self._sessions / session_id / "brief.md"

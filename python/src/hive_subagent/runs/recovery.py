@@ -1,0 +1,38 @@
+"""What a daemon says of the runs that the one before it left unfinished."""
+
+from __future__ import annotations
+
+import logging
+
+from hive_subagent.models import Cause, State, StopReason
+from hive_subagent.runs.carrier import tell
+from hive_subagent.runs.records import Ending, Records, SessionRecord
+from hive_subagent.runs.session import now
+from hive_subagent.todos.outbox import Outbox
+
+log = logging.getLogger(__name__)
+
+
+def recover(records: Records, outbox: Outbox) -> None:
+    """Settle each run that was promised a notice and died with its daemon: killed."""
+    for left in outbox.load_unfinished():
+        name = str(left.payload.get("name"))
+        session_id = str(left.payload.get("session_id"))
+        record = records.by_name(name)
+        known = record is not None and record.session_id == session_id
+        if record is None or not known:
+            record = SessionRecord(name=name, session_id=session_id, dir="", ours=False)
+        ending = Ending(
+            run_id=left.run_id,
+            state=State.KILLED,
+            stop_reason=StopReason.KILLED,
+            cause=Cause.DAEMON_STOP,
+            max_turns=(record.max_turns or 1) if record.goal else 1,
+            cost_total=record.ending.cost_total if record.ending else None,
+            at=now(),
+        )
+        record = record.model_copy(update={"ending": ending})
+        if known:
+            records.save(record)
+        log.warning("run %s of `%s` died with the daemon before this one", left.run_id, name)
+        tell(record, outbox, [])

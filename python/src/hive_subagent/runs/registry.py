@@ -1,0 +1,93 @@
+"""Names and tokens: who runs under which name, and which subagent a signal comes from.
+
+All methods are synchronous: between two of them nothing else of the daemon runs, so a name is
+reserved atomically.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+
+from hive_subagent.errors import Refused
+from hive_subagent.runs.records import Records, SessionRecord
+from hive_subagent.runs.session import LiveSession
+
+REMEMBERED = 256
+"""Ended sessions whose records are kept in memory; older ones are read from disk again."""
+
+
+class Registry:
+    """The sessions of this daemon's life."""
+
+    def __init__(self, records: Records, *, max_running: int) -> None:
+        self._records = records
+        self._max_running = max_running
+        self._live: dict[str, LiveSession] = {}
+        self._ended: OrderedDict[str, SessionRecord] = OrderedDict()
+        self._names: dict[str, None] = {}
+        self._tokens: dict[str, LiveSession] = {}
+
+    @property
+    def live(self) -> list[LiveSession]:
+        """Every run that is starting or running, oldest first."""
+        return list(self._live.values())
+
+    @property
+    def names(self) -> list[str]:
+        """Every name used in this daemon's life, in the order of its first run."""
+        return list(self._names)
+
+    def check_free(self, name: str) -> None:
+        """Raise Refused when `name` runs already or too many others do."""
+        if name in self._live:
+            raise Refused(
+                f"subagent `{name}` is running already: wait for it, interrupt it, or use another"
+                " name"
+            )
+        if len(self._live) >= self._max_running:
+            running = ", ".join(self._live)
+            raise Refused(
+                f"max_running {self._max_running} is reached (running: {running}): wait for one"
+                " of them, then call again"
+            )
+
+    def enter(self, session: LiveSession) -> None:
+        """Reserve the session's name until `leave`. Raises Refused."""
+        name = session.record.name
+        self.check_free(name)
+        self._live[name] = session
+
+    def leave(self, session: LiveSession, *, happened: bool) -> None:
+        """Give the name back; `happened` says that the run is part of the session's history."""
+        name = session.record.name
+        if self._live.get(name) is session:
+            del self._live[name]
+        if happened:
+            self._names.setdefault(name)
+            self._ended[name] = session.record
+            self._ended.move_to_end(name)
+            if len(self._ended) > REMEMBERED:
+                self._ended.popitem(last=False)
+
+    def running(self, name: str) -> LiveSession | None:
+        """The live session of a name."""
+        return self._live.get(name)
+
+    def record(self, name: str) -> SessionRecord | None:
+        """What is known of a name that does not run, from memory or disk."""
+        return self._ended.get(name) or self._records.by_name(name)
+
+    def mint(self, session: LiveSession) -> str:
+        """A new unguessable token (256 bits) by which this run's subagent is known."""
+        token = secrets.token_urlsafe(32)
+        self._tokens[token] = session
+        return token
+
+    def resolve(self, token: str) -> LiveSession | None:
+        """The run a token belongs to; None alike for unknown and for revoked ones."""
+        return self._tokens.get(token)
+
+    def revoke(self, token: str) -> None:
+        """From now on the token is unknown."""
+        self._tokens.pop(token, None)

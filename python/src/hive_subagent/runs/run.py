@@ -1,0 +1,199 @@
+"""One run: a process, its turns, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import anyio
+from anyio.abc import TaskGroup
+
+from hive_subagent.claude.conversation import Message
+from hive_subagent.claude.invocation import Invocation
+from hive_subagent.claude.outcome import Completed, Exit, Failed, Outcome, decide, final_text
+from hive_subagent.claude.process import RunningClaude
+from hive_subagent.containment.interface import Enclosure, Usage
+from hive_subagent.models import Cause, ProcessInfo
+from hive_subagent.runs import wording
+from hive_subagent.runs.ladder import Ladder
+
+DRAIN_S = 2.0
+"""Seconds a stray holder of claude's pipes may delay the outcome after its tree was ended."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What was asked of one run."""
+
+    prompt: str
+    goal: str | None = None
+    max_turns: int = 1
+
+
+@dataclass
+class Signals:
+    """What the subagent itself has said about its run."""
+
+    goal_reached: str | None = None
+    need_help: str | None = None
+    report_files: list[str] = field(default_factory=list)
+
+    @property
+    def given(self) -> bool:
+        """Whether either was called."""
+        return self.goal_reached is not None or self.need_help is not None
+
+
+@dataclass(frozen=True)
+class Finish:
+    """How a run ended, before anybody put it into words. Costs are claude's own figures."""
+
+    outcome: Outcome
+    cost_total: float | None
+    cost_is_of_the_session: bool
+    peak_memory_bytes: int | None
+
+
+class Run:
+    """Drive it with `begin`, `turns` and `finish`, in this order; `stop` may come at any time."""
+
+    def __init__(
+        self,
+        run_id: str,
+        order: Order,
+        enclosure: Enclosure,
+        tasks: TaskGroup,
+        *,
+        exit_grace_s: float,
+    ) -> None:
+        self.run_id = run_id
+        self.order = order
+        self.turn = 1
+        self.signals = Signals()
+        self.claude: RunningClaude | None = None
+        self.stopped_by: Cause | None = None
+        self.died: dict[int, ProcessInfo] = {}
+        self._enclosure = enclosure
+        self._tasks = tasks
+        self._exit_grace_s = exit_grace_s
+        self._message: Message | None = None
+        self._verdict: Outcome | None = None
+        self._ladder: Ladder | None = None
+
+    async def begin(self, invocation: Invocation, *, confirm_s: float) -> bool:
+        """Start claude and hand it the first message; whether it lives.
+
+        Returns at the first event, at the end, or after `confirm_s`, whichever is first: a
+        process that neither speaks nor dies is taken to live. Raises SpawnFailed.
+        """
+        claude = await RunningClaude.spawn(invocation, launcher=self._enclosure.launcher)
+        self.claude = claude
+        self._enclosure.adopt(claude.pid)
+        order = self.order
+        self._message = claude.send(
+            wording.first_prompt(order.prompt, goal=order.goal, max_turns=order.max_turns)
+        )
+        if self.stopped_by is not None:
+            self._climb(self._exit_grace_s, force=True)
+        with anyio.move_on_after(confirm_s):
+            return await claude.first_event()
+        return not claude.over
+
+    async def turns(self) -> None:
+        """Go on until nothing more is to be said to this process."""
+        claude, message = self.claude, self._message
+        assert claude is not None
+        while message is not None:
+            answer = await claude.answered(message)
+            self._judge()
+            if answer is None or self.stopped_by is not None or self._is_last_turn():
+                break
+            self.turn += 1
+            self._verdict = None
+            goal = self.order.goal or ""
+            message = self._message = claude.send(
+                wording.next_prompt(goal=goal, turn=self.turn, max_turns=self.order.max_turns)
+            )
+        claude.end_input()
+
+    def stop(self, cause: Cause, *, step_s: float, force: bool = False) -> None:
+        """Climb the ladder, or hurry up it. A turn that has its answer already stays finished."""
+        self._judge()
+        decided = self._verdict is not None and self._is_last_turn()
+        if not decided and self.stopped_by is None:
+            self.stopped_by = cause
+        if self._ladder is not None:
+            self._ladder.hurry(step_s=step_s, force=force)
+        elif self.claude is not None:
+            self._climb(step_s, force=force)
+
+    async def finish(self) -> Finish:
+        """See the process out, end what it left behind, and say how it ended.
+
+        Shield it: whatever happens to the caller, nothing of the run may outlive it.
+        """
+        claude = self.claude
+        assert claude is not None
+        await self._see_out(claude)
+        # an exit that only our own sweep causes says nothing about the turn
+        exit_of_its_own = claude.exit
+        await self._end_tree()
+        with anyio.move_on_after(DRAIN_S):
+            await claude.exited()
+        await claude.drain(DRAIN_S)
+        usage = self._enclosure.usage()
+        self._judge()
+        outcome = self._verdict or self._without_answer(
+            claude, claude.exit if self.stopped_by else exit_of_its_own, usage
+        )
+        later = claude.conversation.later_result
+        if isinstance(outcome, Completed) and later is not None:
+            outcome = Completed(final_text(later))
+        await claude.close()
+        return Finish(
+            outcome=outcome,
+            cost_total=claude.conversation.cost_total,
+            cost_is_of_the_session=claude.conversation.cost_is_of_the_session,
+            peak_memory_bytes=usage.peak_memory_bytes,
+        )
+
+    async def _see_out(self, claude: RunningClaude) -> None:
+        if claude.broken is None:
+            # claude itself keeps a background task for 5 s after its result
+            with anyio.move_on_after(self._exit_grace_s):
+                await claude.exited()
+        if self._ladder is not None:
+            await self._ladder.over.wait()
+
+    def _climb(self, step_s: float, *, force: bool) -> None:
+        assert self.claude is not None
+        self.died |= {process.pid: process for process in self._enclosure.processes()}
+        self._ladder = Ladder(self.claude, self._end_tree, step_s=step_s, force=force)
+        self._tasks.start_soon(self._ladder.climb)
+
+    async def _end_tree(self) -> None:
+        ended = await self._enclosure.end()
+        self.died |= {process.pid: process for process in ended}
+
+    def _judge(self) -> None:
+        message = self._message
+        if self._verdict is None and message is not None and message.result is not None:
+            self._verdict = decide(message.result, None, stopped_by=self.stopped_by)
+
+    def _is_last_turn(self) -> bool:
+        return (
+            not isinstance(self._verdict, Completed)
+            or self.order.goal is None
+            or self.signals.given
+            or self.turn >= self.order.max_turns
+        )
+
+    def _without_answer(self, claude: RunningClaude, exit_: Exit | None, usage: Usage) -> Outcome:
+        if claude.broken is not None and self.stopped_by is None:
+            return Failed(claude.broken)
+        return decide(
+            None,
+            exit_,
+            stopped_by=self.stopped_by,
+            oom=bool(usage.oom_kills),
+            stderr=claude.stderr,
+        )

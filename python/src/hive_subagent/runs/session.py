@@ -1,0 +1,132 @@
+"""A session while one of its runs is going on."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+import anyio
+
+from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome
+from hive_subagent.claude.transcripts import TranscriptLock
+from hive_subagent.models import Previous, SessionView, State, StopReason
+from hive_subagent.runs.records import Ending, SessionRecord
+from hive_subagent.runs.run import Finish, Run
+from hive_subagent.runs.text import fit
+
+
+class LiveSession:
+    """A record, the run that is adding to it, and what only lasts as long as that run."""
+
+    def __init__(
+        self, record: SessionRecord, *, resumed: bool, lock: TranscriptLock | None = None
+    ) -> None:
+        self.record = record
+        self.lock = lock
+        self.resumed = resumed
+        self.run: Run | None = None
+        self.begun = False
+        self.owed = False
+        self.over = anyio.Event()
+        self._since = time.monotonic()
+
+    def view(self) -> SessionView:
+        """The session as it stands."""
+        record, run = self.record, self.run
+        claude = run.claude if run else None
+        conversation = claude.conversation if claude else None
+        last = conversation.last_line_at if conversation else self._since
+        running = conversation is not None and conversation.begun
+        return SessionView(
+            name=record.name,
+            session_id=record.session_id,
+            dir=record.dir,
+            state=State.RUNNING if running else State.STARTING,
+            turn=run.turn if run else 1,
+            max_turns=run.order.max_turns if run else 1,
+            last_event_age_s=round(max(0.0, time.monotonic() - last), 3),
+            open_tool=conversation.open_tool if conversation else None,
+            goal=record.goal,
+            report_file=record.report_file,
+        )
+
+
+def ended_view(record: SessionRecord) -> SessionView:
+    """A session that does not run, by the ending kept with it."""
+    ending = record.ending
+    return SessionView(
+        name=record.name,
+        session_id=record.session_id,
+        dir=record.dir,
+        goal=record.goal,
+        report_file=record.report_file,
+        state=ending.state if ending else State.IDLE,
+        **(ending.model_dump(include=_TOLD_OF_AN_ENDING) if ending else {}),
+    )
+
+
+_TOLD_OF_AN_ENDING = set(SessionView.model_fields) & set(Ending.model_fields) - {"state"}
+
+
+def previous_of(record: SessionRecord) -> Previous | None:
+    """How the last run of a session ended, if that is known."""
+    ending = record.ending
+    if ending is None:
+        return None
+    return Previous(state=ending.state, cause=ending.cause, signal=ending.signal)
+
+
+def ending_of(session: LiveSession, run: Run, finish: Finish) -> Ending:
+    """Put what happened into the terms of the contract."""
+    state, reason, message = _classify(run, finish.outcome)
+    outcome = finish.outcome
+    total, cost = _cost(session, finish)
+    return Ending(
+        run_id=run.run_id,
+        state=state,
+        stop_reason=reason,
+        cause=outcome.cause if isinstance(outcome, Killed) else None,
+        signal=outcome.signal if isinstance(outcome, Killed) else None,
+        message=fit(message) if message else None,
+        result=fit(outcome.text) if isinstance(outcome, Completed) else None,
+        turn=run.turn,
+        max_turns=run.order.max_turns,
+        cost_usd=cost,
+        cost_total=total,
+        peak_memory_bytes=finish.peak_memory_bytes,
+        at=now(),
+    )
+
+
+def now() -> str:
+    """RFC 3339, UTC."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _classify(run: Run, outcome: Outcome) -> tuple[State, StopReason, str | None]:
+    signals = run.signals
+    match outcome:
+        case Killed(message=message):
+            return State.KILLED, StopReason.KILLED, message
+        case Failed(message=message):
+            return State.FAILED, StopReason.FAILED, message
+    if signals.need_help is not None:
+        return State.NEED_HELP, StopReason.NEED_HELP, signals.need_help
+    if signals.goal_reached is not None:
+        return State.IDLE, StopReason.GOAL_REACHED, signals.goal_reached or None
+    if run.order.goal is not None:
+        return State.IDLE, StopReason.TURN_CAP, None
+    return State.IDLE, StopReason.TURN_ENDED, None
+
+
+def _cost(session: LiveSession, finish: Finish) -> tuple[float | None, float | None]:
+    """Claude's figure, and this run's share of it; None where one is not known."""
+    before = session.record.ending.cost_total if session.record.ending else None
+    total = finish.cost_total
+    if total is None:
+        return before, None
+    if not session.resumed or not finish.cost_is_of_the_session:
+        return total, total
+    if before is None:
+        return total, None
+    return total, max(0.0, round(total - before, 9))

@@ -1,0 +1,221 @@
+"""Every sentence that people and models read about a run; said once, repeated everywhere.
+
+Each tells what happened, what that means and the next move. None names a token or an argv.
+"""
+
+from __future__ import annotations
+
+from hive_subagent.models import (
+    Cause,
+    InterruptReply,
+    Previous,
+    SessionView,
+    StartReply,
+    State,
+    StopReason,
+    WaitReply,
+)
+
+DEFAULT_TRIGGER = "Carry out the instructions of your system prompt now."
+
+SELF_REPORTED = "self-reported by the subagent, not checked: look at the work before you rely on it"
+
+
+def first_prompt(prompt: str, *, goal: str | None, max_turns: int) -> str:
+    """The first message of a run."""
+    if goal is None:
+        return prompt
+    return (
+        f"{prompt}\n\nThe goal of this run: {goal}\n{_signals()} You have {_turns(max_turns)} for"
+        " it; a turn that ends without either call is followed by the next."
+    )
+
+
+def next_prompt(*, goal: str, turn: int, max_turns: int) -> str:
+    """The message that opens another turn of a goal run."""
+    last = " This is the last turn." if turn == max_turns else ""
+    return (
+        f"The goal of this run is not reported reached: {goal}\nGo on with it. {_signals()}"
+        f" This is turn {turn} of {max_turns}.{last}"
+    )
+
+
+def _signals() -> str:
+    return (
+        "When it is truly reached, call goal_reached of the signal server; do not call it to be"
+        " done. When you cannot go on without an answer, call need_help with your question."
+    )
+
+
+def _turns(count: int) -> str:
+    return "1 turn" if count == 1 else f"{count} turns"
+
+
+def started(reply: StartReply, *, begun: bool) -> str:
+    """The answer of `start`."""
+    archived = f" {reply.archived} earlier session of this name was archived." * bool(
+        reply.archived
+    )
+    return (
+        f"Subagent `{reply.name}` is {_pace(begun)} in {reply.dir}.{archived}"
+        f" You will be told once how it ended; `wait` waits for that, `status` looks without cost."
+    )
+
+
+def continued(reply: StartReply, *, begun: bool) -> str:
+    """The answer of `continue`; says so when the turn before was cut."""
+    note = ""
+    if reply.previous is not None and reply.previous.state is State.KILLED:
+        how = killed_by(reply.previous)
+        note = (
+            f" Its previous turn was KILLED ({how}): work of that turn may be half done, so have"
+            " it check before it builds on it."
+        )
+    elif reply.previous is not None and reply.previous.state is State.FAILED:
+        note = " Its previous run had failed."
+    return (
+        f"Subagent `{reply.name}` goes on in {reply.dir} and is {_pace(begun)}.{note}"
+        " You will be told once how this run ended."
+    )
+
+
+def _pace(begun: bool) -> str:
+    return "running" if begun else "started, but has not said a word yet (look at `status`)"
+
+
+def killed_by(ending: Previous | SessionView) -> str:
+    """What killed a run, in a few words."""
+    by = f" by {ending.signal}" if ending.signal else ""
+    match ending.cause:
+        case Cause.OOM:
+            return "out of memory: the kernel's OOM killer took it"
+        case Cause.INTERRUPT:
+            return f"interrupted{by}"
+        case Cause.TIMEOUT:
+            return f"timed out{by}"
+        case Cause.DAEMON_STOP:
+            return f"the daemon stopped{by}"
+        case _:
+            return f"ended{by or ' by a signal'} from outside"
+
+
+def describe(view: SessionView) -> str:
+    """One session as `status` and `wait` say it."""
+    match view.state:
+        case State.STARTING:
+            age = _age(view.last_event_age_s)
+            return f"`{view.name}` is starting, without a word for {age}. Look again."
+        case State.RUNNING:
+            return _running(view)
+        case _ if view.stop_reason is None:
+            return (
+                f"`{view.name}` is idle; how its last run ended is not known."
+                " `continue` gives it another turn."
+            )
+        case _:
+            return ending(view)
+
+
+def _running(view: SessionView) -> str:
+    turn = f", turn {view.turn} of {view.max_turns}" if view.goal else ""
+    tool = (
+        f" The tool {view.open_tool.name} has been open for {_age(view.open_tool.age_s)}: quiet"
+        " is normal while a tool runs."
+        if view.open_tool
+        else ""
+    )
+    return (
+        f"`{view.name}` is running{turn}; its last sign of life was"
+        f" {_age(view.last_event_age_s)} ago.{tool} Seconds mean it works; minutes without an open"
+        " tool mean it may be stuck, then `interrupt` it."
+    )
+
+
+def _age(seconds: float | None) -> str:
+    if seconds is None:
+        return "an unknown time"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min"
+
+
+def ending(view: SessionView) -> str:
+    """How the last run of a session ended: the whole text of its notice."""
+    parts = [_ending_sentence(view)]
+    if view.result:
+        parts.append(f"Its last answer:\n{view.result}")
+    if view.report_file:
+        parts.append(f"Report file: {view.report_file}")
+    return "\n\n".join(parts)
+
+
+def _ending_sentence(view: SessionView) -> str:
+    name, said = f"`{view.name}`", f" It said: {view.message}" if view.message else ""
+    match view.stop_reason:
+        case StopReason.TURN_ENDED:
+            return f"Subagent {name} finished its turn.{said}"
+        case StopReason.GOAL_REACHED:
+            return (
+                f"Subagent {name} reports its goal reached in turn {view.turn} of"
+                f" {view.max_turns} ({SELF_REPORTED}). Goal: {view.goal}.{said}"
+            )
+        case StopReason.NEED_HELP:
+            return (
+                f"Subagent {name} NEEDS HELP and waits for an answer.{said}\n"
+                f"Answer it with `continue`."
+            )
+        case StopReason.TURN_CAP:
+            return (
+                f"Subagent {name} stopped at the harness limit of {_turns(view.max_turns)}; its"
+                f" goal was never reported reached. Goal: {view.goal}. Look at what it did, then"
+                f" `continue` it with more turns or take over.{said}"
+            )
+        case StopReason.KILLED:
+            return (
+                f"Subagent {name} was KILLED mid-turn ({killed_by(view)}); it did NOT finish."
+                f" Work of this turn may be half done. `continue` resumes it.{said}"
+            )
+        case _:
+            return (
+                f"Subagent {name} FAILED without finishing.{said}\n"
+                "Mend the cause, then `continue` it or `start` afresh."
+            )
+
+
+def interrupted(reply: InterruptReply, view: SessionView) -> str:
+    """The answer of `interrupt`."""
+    how = "by force" if reply.forced else "gently"
+    dead = ", ".join(f"{p.pid} {p.command}" for p in reply.processes) or "none left to end"
+    if view.stop_reason is None:
+        told = "It had not said anything yet."
+    elif view.state is State.KILLED:
+        told = "Its notice says killed; `continue` resumes the session."
+    else:
+        told = f"It had ended before that took effect: {_ending_sentence(view)}"
+    return f"`{reply.name}` was stopped {how}. {told}\nProcesses that died with it: {dead}"
+
+
+def waited(reply: WaitReply, *, stopping: bool) -> str:
+    """The answer of `wait`."""
+    if not reply.sessions:
+        return "Nothing is running, so there is nothing to wait for."
+    told = "\n\n".join(describe(view) for view in reply.sessions)
+    if stopping:
+        return f"The daemon is stopping and ends its subagents.\n{told}"
+    if not reply.done:
+        return f"Not ended yet when the time was up; `wait` again or look later.\n{told}"
+    return told
+
+
+def missed(*, name: str, words: str, config_dir: str, directory: str) -> str:
+    """The error of a `continue` that found no session, or several."""
+    return (
+        f"claude did not resume `{name}`: {words} (searched {config_dir} for directory"
+        f" {directory}). `dir` names the directory the session was started in; it cannot move a"
+        " session to another one."
+    )
+
+
+def stillborn(*, name: str, words: str) -> str:
+    """The error of a run that died before its first event."""
+    return f"subagent `{name}` died before its first event: {words}"

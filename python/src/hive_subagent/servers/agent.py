@@ -1,0 +1,125 @@
+"""The MCP server `subagent`: the tools of the owning agent.
+
+Each tool answers with a text that explains itself and the same as structured content.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from hive_subagent import __version__
+from hive_subagent.models import InterruptReply, StartReply, WaitReply
+from hive_subagent.runs.supervisor import Supervisor
+from hive_subagent.servers.answers import OptionalText, answering
+
+INSTRUCTIONS = (
+    "Hands bounded work to nested claude sessions: `start` one under a name, `wait` for its end,"
+    " `continue` it with what comes next. You are told exactly once how each run ended."
+)
+
+Name = Annotated[str, Field(description="1 to 63 of a-z, 0-9 and -, not starting with -")]
+Model = Annotated[OptionalText, Field(description="claude's model for this run")]
+Goal = Annotated[
+    OptionalText,
+    Field(description="go on over turns until the subagent itself reports this reached"),
+]
+MaxTurns = Annotated[int | None, Field(description="most turns of a run with a goal")]
+ReportFile = Annotated[OptionalText, Field(description="file that each ending is appended to")]
+Dir = Annotated[OptionalText, Field(description="directory the session is started in")]
+
+
+def build_agent_server(supervisor: Supervisor) -> MCPServer:
+    """The server over `supervisor`; one per app, since its session manager runs once."""
+    server = MCPServer("subagent", version=__version__, instructions=INSTRUCTIONS)
+
+    @server.tool(name="start")
+    async def start(
+        name: Name,
+        prompt_file: Annotated[str, Field(description="file with the subagent's instructions")],
+        model: Model = None,
+        trigger: Annotated[
+            OptionalText, Field(description="first message, if not the usual")
+        ] = None,
+        dir: Dir = None,
+        goal: Goal = None,
+        max_turns: MaxTurns = None,
+        report_file: ReportFile = None,
+    ) -> Annotated[CallToolResult, StartReply]:
+        """Start a fresh subagent in the background. A finished one of that name is archived."""
+        return await answering(
+            supervisor.start(
+                name,
+                prompt_file,
+                model=model,
+                trigger=trigger,
+                dir=dir,
+                goal=goal,
+                max_turns=max_turns,
+                report_file=report_file,
+            )
+        )
+
+    @server.tool(name="continue")
+    async def continue_(
+        name: Name,
+        prompt: Annotated[str, Field(description="what to do next")],
+        model: Model = None,
+        dir: Dir = None,
+        goal: Goal = None,
+        max_turns: MaxTurns = None,
+        report_file: ReportFile = None,
+    ) -> Annotated[CallToolResult, StartReply]:
+        """Give a session that is not running another turn, whatever ended the last one."""
+        return await answering(
+            supervisor.continue_(
+                name,
+                prompt,
+                model=model,
+                dir=dir,
+                goal=goal,
+                max_turns=max_turns,
+                report_file=report_file,
+            )
+        )
+
+    # one shape with a name and another without: no single output schema says that
+    @server.tool(name="status", structured_output=False)
+    async def status(
+        name: Annotated[OptionalText, Field(description="one subagent; none: all")] = None,
+    ) -> CallToolResult:
+        """Say how a subagent is doing, or how it ended. Costs nothing."""
+        return await answering(
+            supervisor.status_of_all() if name is None else supervisor.status(name)
+        )
+
+    @server.tool(name="interrupt")
+    async def interrupt(
+        name: Name,
+        force: Annotated[bool, Field(description="kill at once instead of asking first")] = False,
+    ) -> Annotated[CallToolResult, InterruptReply]:
+        """Stop a running subagent and all it started; the session can be continued."""
+        return await answering(supervisor.interrupt(name, force=force))
+
+    @server.tool(name="wait")
+    async def wait(
+        ctx: Context,
+        names: Annotated[list[str] | None, Field(description="none: all that run")] = None,
+        until: Literal["all", "any"] = "all",
+        timeout_s: Annotated[float, Field(description="seconds; hours are fine")] = 60,
+    ) -> Annotated[CallToolResult, WaitReply]:
+        """Wait until subagents have ended, with progress while they run."""
+
+        async def progress(waited_s: float, running: int) -> None:
+            message = f"{running} running after {waited_s:.0f} s"
+            await ctx.report_progress(waited_s, timeout_s, message)
+
+        return await answering(
+            supervisor.wait(names, until=until, timeout_s=timeout_s, progress=progress)
+        )
+
+    return server

@@ -1,0 +1,43 @@
+"""What the tools of both servers share: answers, refusals, optional texts."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Annotated, Any
+
+from mcp.types import CallToolResult, TextContent
+from pydantic import BaseModel, WrapValidator
+from pydantic_core.core_schema import ValidatorFunctionWrapHandler
+
+from hive_subagent.errors import SubagentError
+
+
+def _none_or_text(value: Any, text: ValidatorFunctionWrapHandler) -> Any:
+    return None if value is None else text(value)
+
+
+if TYPE_CHECKING:
+    OptionalText = str | None
+else:
+    # the SDK turns a text that happens to be JSON into an object, unless the annotation is `str`
+    OptionalText = Annotated[str, WrapValidator(_none_or_text)]
+
+
+async def answering(work: Awaitable[tuple[BaseModel, str]]) -> CallToolResult:
+    """The answer of a tool: the text for the model and the same as structured content.
+
+    Our own errors become tool errors word for word: their texts are made to be read.
+    """
+    try:
+        reply, text = await work
+    except SubagentError as error:
+        return refusal(str(error))
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)],
+        structured_content=reply.model_dump(mode="json"),
+    )
+
+
+def refusal(text: str) -> CallToolResult:
+    """A tool error; raised, it would reach the model with a prefix."""
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)

@@ -1,0 +1,116 @@
+"""Which MCP servers a subagent sees: those the operator opted in, and its own signals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
+
+from hive_subagent.errors import ConfigurationError
+from hive_subagent.instance import private_directory, write_private
+from hive_subagent.runs.carrier import Grant
+
+
+class McpServer(BaseModel):
+    """One entry of `mcp_servers_file`, in the shape of `hyperhive.extraMcpServers`."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    type: Literal["stdio", "http", "sse"] = "stdio"
+    command: str | None = None
+    args: list[str] = []
+    env: dict[str, str] = {}
+    url: str | None = None
+    headers: dict[str, str] = {}
+    allowedTools: list[str] = ["*"]  # noqa: N815  (the shape is the option's)
+    availableToSubagents: bool = False  # noqa: N815
+
+    @model_validator(mode="after")
+    def _reachable(self) -> McpServer:
+        # claude ignores an entry without its address silently
+        needed = "command" if self.type == "stdio" else "url"
+        if not getattr(self, needed):
+            raise ValueError(f"a server of type {self.type} needs `{needed}`")
+        return self
+
+    def entry(self) -> dict[str, Any]:
+        """The entry as claude's `--mcp-config` takes it."""
+        common = {"type": self.type, "alwaysLoad": True}
+        if self.type == "stdio":
+            return {**common, "command": self.command, "args": self.args, "env": self.env}
+        return {**common, "url": self.url, "headers": self.headers}
+
+
+SIGNAL = "signal"
+"""The name by which a subagent knows the server of its own signals."""
+
+_SERVERS = TypeAdapter(dict[str, McpServer])
+
+
+def read_servers(file: Path | None) -> dict[str, McpServer]:
+    """The servers opted in for subagents. Raises ConfigurationError."""
+    if file is None:
+        return {}
+    try:
+        servers = _SERVERS.validate_json(file.read_bytes())
+    except OSError as error:
+        raise ConfigurationError(
+            f"mcp_servers_file {file}: {error.strerror}; name a readable file"
+        ) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ConfigurationError(f"mcp_servers_file {file}: {where}: {first['msg']}") from None
+    opted_in = {name: server for name, server in servers.items() if server.availableToSubagents}
+    if SIGNAL in opted_in:
+        raise ConfigurationError(
+            f"mcp_servers_file {file}: {SIGNAL}: this name is the subagent's own server; rename it"
+        )
+    return opted_in
+
+
+class ConfigFiles:
+    """One configuration file per run, private, there only while the run is."""
+
+    def __init__(
+        self, runtime_dir: Path, servers: dict[str, McpServer], signal_url: Callable[[str], str]
+    ) -> None:
+        """`signal_url` turns a run's token into the address of its signal server."""
+        self._folder = runtime_dir / "mcp"
+        self._servers = servers
+        self._signal_url = signal_url
+        private_directory(self._folder)
+        # what a crashed daemon left holds tokens that nobody knows any more
+        for stale in self._folder.iterdir():
+            stale.unlink()
+
+    def grant(self, run_id: str, *, token: str | None) -> Grant:
+        """Write the run's file; without any server there is none."""
+        entries = {name: server.entry() for name, server in self._servers.items()}
+        allowed = [
+            f"mcp__{name}" if tool == "*" else f"mcp__{name}__{tool}"
+            for name, server in self._servers.items()
+            for tool in server.allowedTools
+        ]
+        if token is not None:
+            entries[SIGNAL] = {
+                "type": "http",
+                "url": self._signal_url(token),
+                "alwaysLoad": True,
+            }
+            allowed.append(f"mcp__{SIGNAL}")
+        if not entries:
+            return Grant(None, ())
+        file = self._file(run_id)
+        write_private(file, json.dumps({"mcpServers": entries}).encode())
+        return Grant(file, tuple(allowed))
+
+    def withdraw(self, run_id: str) -> None:
+        """Remove the run's file."""
+        self._file(run_id).unlink(missing_ok=True)
+
+    def _file(self, run_id: str) -> Path:
+        return self._folder / f"{run_id}.json"

@@ -1,0 +1,76 @@
+"""The MCP server `signal`: what a subagent says about its own run, and nothing else.
+
+Which run that is comes from the token in the address, never from an argument: a subagent has no
+field in which to name a sibling.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.types import CallToolResult, TextContent
+from pydantic import Field
+
+from hive_subagent import __version__
+from hive_subagent.runs.registry import Registry
+from hive_subagent.runs.run import Run
+from hive_subagent.runs.text import fit
+from hive_subagent.servers.answers import OptionalText, refusal
+
+ReportFile = Annotated[OptionalText, Field(description="file you wrote a report to, if any")]
+
+
+def build_signal_server(registry: Registry) -> MCPServer:
+    """The server over the tokens of `registry`; one per app."""
+    server = MCPServer("signal", version=__version__)
+
+    @server.tool(name="goal_reached", structured_output=False)
+    async def goal_reached(
+        ctx: Context,
+        summary: Annotated[OptionalText, Field(description="what was done, in short")] = None,
+        report_file: ReportFile = None,
+    ) -> CallToolResult:
+        """Report the goal of this run reached. Call it only when that is true."""
+        run = _run_of(registry, ctx, report_file)
+        if run is None:
+            return refusal(_OVER)
+        run.signals.goal_reached = fit(summary or "")
+        return _noted("your owner is told that you report the goal reached")
+
+    @server.tool(name="need_help", structured_output=False)
+    async def need_help(
+        ctx: Context,
+        message: Annotated[str, Field(description="your question, and why it matters")],
+        report_file: ReportFile = None,
+    ) -> CallToolResult:
+        """Say that you cannot go on without an answer from your owner."""
+        if not message.strip():
+            return refusal("message is blank: say what you need to know")
+        run = _run_of(registry, ctx, report_file)
+        if run is None:
+            return refusal(_OVER)
+        run.signals.need_help = fit(message)
+        return _noted("your owner is told, and the answer comes as a message")
+
+    return server
+
+
+_OVER = "this run is over: nothing is noted any more"
+
+
+def _noted(what_follows: str) -> CallToolResult:
+    text = f"Noted. Finish this turn now; {what_follows}."
+    return CallToolResult(content=[TextContent(type="text", text=text)])
+
+
+def _run_of(registry: Registry, ctx: Context, report_file: str | None) -> Run | None:
+    request = ctx.request_context.request
+    session = registry.resolve(request.path_params["token"]) if request is not None else None
+    if session is None or session.run is None:
+        return None
+    if report_file:
+        session.run.signals.report_files.append(str(Path(session.record.dir) / report_file))
+    return session.run
