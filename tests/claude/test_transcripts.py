@@ -50,7 +50,7 @@ sys.stdin.read()
         ("/nowhere/a b\nc", "-nowhere-a-b-c"),
         ("/nowhere/é", "-nowhere--"),
         ("/nowhere/😀", "-nowhere---"),
-        (b"/nowhere/\xff\xfe", "-nowhere---"),
+        ("/nowhere/e\u0301", "-nowhere-e-"),
         ("/n/" + "a" * 197, "-n-" + "a" * 197),
         # the endings come from the formula run by a JavaScript engine
         ("/opt/" + "a" * 196, "-opt-" + "a" * 195 + "-weuwqz"),
@@ -58,8 +58,8 @@ sys.stdin.read()
         ("/srv/" + "0123456789" * 25, "-srv-" + "0123456789" * 19 + "01234" + "-v7f1q4"),
     ],
 )
-def test_a_project_folder_is_named_as_claude_names_it(path: str | bytes, name: str) -> None:
-    assert encode_directory(os.fsdecode(path)) == name
+def test_a_project_folder_is_named_as_claude_names_it(path: str, name: str) -> None:
+    assert encode_directory(path) == name
 
 
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=300))
@@ -85,10 +85,18 @@ def test_a_link_shares_the_folder_of_its_target(tmp_path: Path) -> None:
     assert encode_directory(tmp_path / "link") == encode_directory(tmp_path / "real")
 
 
-@pytest.mark.parametrize("path", ["/a\0b", "/a\ud800b"])
-def test_an_impossible_directory_is_refused_by_name(path: str) -> None:
-    with pytest.raises(Refused, match="not a possible path"):
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/a\0b", "not a possible path"),
+        ("/a\ud800b", "not a possible path"),
+        (os.fsdecode(b"/a\xff"), "not UTF-8"),
+    ],
+)
+def test_an_impossible_directory_is_refused_by_name(path: str, reason: str) -> None:
+    with pytest.raises(Refused, match=reason) as caught:
         encode_directory(path)
+    str(caught.value).encode()  # fit for people and models
 
 
 def transcript(config_dir: Path, directory: str = "/nowhere/a", content: str = "{}\n") -> Path:
@@ -192,10 +200,13 @@ def test_a_transcript_archived_while_it_was_opened_is_not_locked(
         TranscriptLock(path)
 
 
-def note(config_dir: Path, pid: object, session_id: object = SESSION, name: str = "") -> Path:
+def note(
+    config_dir: Path, pid: object, session_id: object = SESSION, *, name: str = "", **more: str
+) -> Path:
     (config_dir / "sessions").mkdir(exist_ok=True)
     file = config_dir / "sessions" / f"{name or pid}.json"
-    file.write_text(json.dumps({"pid": pid, "sessionId": session_id, "cwd": "/", "name": "n"}))
+    noted = {"pid": pid, "sessionId": session_id, "cwd": "/", "name": "n", **more}
+    file.write_text(json.dumps(noted))
     return file
 
 
@@ -219,12 +230,17 @@ def test_a_dead_or_unreaped_claude_holds_nothing(tmp_path: Path) -> None:
 
 
 def test_a_pid_that_was_given_again_holds_nothing(tmp_path: Path) -> None:
-    """R16: the note is older than the process that has the pid now."""
+    """R16: the note is older than the process that has the pid now, or names another start."""
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as stranger:
         file = note(tmp_path, stranger.pid)
         hour_ago = time.time() - 3600
         os.utime(file, (hour_ago, hour_ago))
         assert live_holder(tmp_path, SESSION) is None
+        note(tmp_path, stranger.pid, procStart="1")
+        assert live_holder(tmp_path, SESSION) is None
+        start = Path(f"/proc/{stranger.pid}/stat").read_text().split()[21]
+        note(tmp_path, stranger.pid, procStart=start)
+        assert live_holder(tmp_path, SESSION) == stranger.pid
 
 
 def test_a_command_with_parentheses_is_read_like_any(tmp_path: Path) -> None:

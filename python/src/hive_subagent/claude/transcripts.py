@@ -34,13 +34,17 @@ def encode_directory(path: str | os.PathLike[str]) -> str:
     """The name of the project folder that claude keeps for sessions started in `path`.
 
     Every UTF-16 unit of the real path outside [A-Za-z0-9] becomes `-`; a name longer than 200
-    units is cut and a hash of the real path added. Different directories can share one name.
-    Raises Refused for a path that no file system can hold.
+    units is cut and a hash of the real path added (checked against 2.1.197 and 2.1.332; Unicode is
+    not normalised). Different directories can share one name. Raises Refused for an impossible
+    path, and for one that is not UTF-8: claude cannot start there.
     """
     try:
-        # bytes that are no UTF-8 reach claude as U+FFFD
-        real = os.fsencode(os.path.realpath(path)).decode("utf-8", "replace")
-    except ValueError:
+        real = os.fsencode(os.path.realpath(path)).decode("utf-8")
+    except UnicodeDecodeError:
+        raise Refused(
+            f"directory {os.fspath(path)!r} is not UTF-8, and claude cannot open it; rename it"
+        ) from None
+    except ValueError:  # a NUL, or a lone surrogate that stands for no byte
         raise Refused(f"directory {os.fspath(path)!r} is not a possible path; correct it") from None
     encoded = real.encode("utf-16-le")
     units = [int.from_bytes(encoded[at : at + 2], "little") for at in range(0, len(encoded), 2)]
@@ -199,7 +203,7 @@ def live_holder(
     """The pid of a living claude that has `session_id` open, from its `sessions/<pid>.json`.
 
     Tells of holders that do not lock: a claude started by hand. Files of dead processes stay
-    behind after a kill, so the process must be alive and not younger than its file.
+    behind after a kill, so the process must be alive and the one that wrote its file.
     """
     for file, noted in _session_files(config_dir):
         pid = noted.get("pid")
@@ -208,7 +212,7 @@ def live_holder(
         if str(noted.get("sessionId")).lower() != session_id.lower():
             continue
         with suppress(OSError):
-            if _wrote(pid, file.stat().st_mtime):
+            if _wrote(pid, noted, file.stat().st_mtime):
                 return pid
     return None
 
@@ -225,8 +229,8 @@ def _session_files(config_dir: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
                 yield file, noted
 
 
-def _wrote(pid: int, written_at: float) -> bool:
-    """Whether the process lives and was there when the file was written (seconds since 1970)."""
+def _wrote(pid: int, noted: dict[str, Any], written_at: float) -> bool:
+    """Whether the process lives and wrote the file, `written_at` being seconds since 1970."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
@@ -235,6 +239,8 @@ def _wrote(pid: int, written_at: float) -> bool:
     fields = status.rpartition(")")[2].split()
     if fields[0] in "ZXx":
         return False
+    if isinstance(noted.get("procStart"), str):  # 2.1.197 and 2.1.332 note the start time itself
+        return bool(noted["procStart"] == fields[19])
     age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
     return time.time() - age <= written_at + _CLOCK_SLACK_S
 
