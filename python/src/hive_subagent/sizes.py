@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_SIZE = re.compile(r"\s*([0-9]+)\s*([KMGT]?)(?:i?B)?\s*", re.ASCII | re.IGNORECASE)
+_SIZE = re.compile(r"\s*([0-9]{1,19})\s*([KMGT]?)(?:i?B)?\s*", re.ASCII | re.IGNORECASE)
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
