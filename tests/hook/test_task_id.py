@@ -39,12 +39,12 @@ def test_without_a_task_the_hook_is_silent(tmp_path: Path, task: str | None) -> 
 
 @pytest.mark.parametrize(
     "task",
-    ["..", ".", "../outside", "inner/deep", "/", "in\nner", "inner\n", "\n", ".hidden", "x" * 300],
+    ["..", ".", "in..ner", "../outside", "inner/deep", "/", "in\nner", "\n", ".hidden", "x" * 300],
 )
 def test_a_task_that_is_no_plain_name_is_ignored(tmp_path: Path, task: str) -> None:
     project = tmp_path / "project"
     places = [tmp_path / "project", tmp_path / "outside", project / "outside", project / "temp"]
-    places += [project / "temp" / name for name in ("inner/deep", "in\nner", ".hidden")]
+    places += [project / "temp" / name for name in ("inner/deep", "in\nner", "in..ner", ".hidden")]
     for place in places:
         place.mkdir(parents=True, exist_ok=True)
         (place / "_intervene.txt").write_text("plan B")
