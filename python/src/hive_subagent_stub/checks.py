@@ -71,8 +71,51 @@ def brief(options: Options) -> str:
         raise Refused(f"Error reading append system prompt file: {error.strerror}") from None
 
 
-def settings(options: Options) -> Json:
-    """--settings: inline JSON or a file. Unknown keys are ignored silently, as measured."""
+def settings(options: Options, *, trusting: bool) -> Json:
+    """The settings that hold: user, project and local files, then --settings.
+
+    Hooks of all sources run; unknown keys and malformed hooks are ignored silently, as measured.
+    `trusting`: a project's permissions count although nobody has trusted it (2.1.197).
+    """
+    merged: Json = {}
+    hooks: dict[str, list[object]] = {}
+    for value in [*_setting_files(options, trusting=trusting), _flag_settings(options)]:
+        found = value.get("hooks")
+        for event, matchers in found.items() if isinstance(found, dict) else ():
+            if isinstance(matchers, list):
+                hooks[str(event)] = hooks.get(str(event), []) + matchers
+        merged |= value
+    return {**merged, "hooks": hooks}
+
+
+def _setting_files(options: Options, *, trusting: bool) -> list[Json]:
+    given = options.setting_sources
+    sources = ["user", "project", "local"] if given is None else given.split(",")
+    home = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
+    places = {
+        "user": os.path.join(home, "settings.json"),
+        "project": ".claude/settings.json",
+        "local": ".claude/settings.local.json",
+    }
+    found = []
+    for source in sources:
+        value = _read(places.get(source.strip(), ""))
+        if source.strip() != "user" and not trusting:
+            value.pop("permissions", None)
+        found.append(value)
+    return found
+
+
+def _read(path: str) -> Json:
+    try:
+        with open(path, encoding="utf-8") as file:
+            value = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _flag_settings(options: Options) -> Json:
     given = options.settings
     if not given:
         return {}
@@ -90,6 +133,9 @@ def settings(options: Options) -> Json:
 def mcp_config(options: Options) -> Json:
     """--mcp-config: files and inline JSON, merged; the last one wins."""
     servers: Json = {}
+    if not options.strict_mcp_config:
+        # measured: a project's own file is connected without asking
+        servers |= _read(".mcp.json").get("mcpServers") or {}
     for given in options.mcp_config:
         inline = given.lstrip().startswith("{")
         try:
@@ -109,4 +155,4 @@ def mcp_config(options: Options) -> Json:
         found = value.get("mcpServers") if isinstance(value, dict) else None
         if isinstance(found, dict):
             servers.update(found)
-    return {"mcpServers": servers} if options.mcp_config else {}
+    return {"mcpServers": servers} if servers or options.mcp_config else {}

@@ -41,7 +41,8 @@ def request(stub: Stub, value: Json) -> None:
 
 
 def _interrupt(stub: Stub, _body: Json) -> Json | None:
-    if stub.turn is not None:
+    # a message that came before it has not begun: it is cut as soon as it does
+    if stub.turn is not None or stub.inbox.queue:
         stub.inbox.interrupted = True
     if stub.version.old:
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 from hive_subagent_stub._types import TYPE_CHECKING
@@ -10,6 +9,8 @@ from hive_subagent_stub.ids import uuid4
 from hive_subagent_stub.permissions import Denial
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hive_subagent_stub._types import Json
     from hive_subagent_stub.stub import Stub
     from hive_subagent_stub.tools import Call
@@ -21,9 +22,13 @@ _DEFAULT_TIMEOUT_S = 600.0
 class Hooks:
     """The registered hooks of this process and what their answers do."""
 
-    def __init__(self, stub: Stub) -> None:
+    def __init__(self, stub: Stub, settings: Json) -> None:
         self._stub = stub
         self._callbacks: dict[str, list[Json]] = {}
+        configured = settings.get("hooks")
+        self._configured: Json = {}
+        if isinstance(configured, dict) and not stub.options.bare:
+            self._configured = configured
         self._prompt_id = uuid4()
         self._stopped = False  # PreToolUse said continue:false: the tool runs, then the turn ends
 
@@ -33,15 +38,28 @@ class Hooks:
             if isinstance(matchers, list):
                 self._callbacks[event] = [m for m in matchers if isinstance(m, dict)]
 
-    def session_start(self) -> None:
-        """A turn begins: its prompt has an identifier of its own."""
+    def prompt(self, turn: Turn) -> str | None:
+        """UserPromptSubmit: the reason of a hook that blocks the prompt."""
         self._prompt_id = uuid4()
+        name = "UserPromptSubmit"
+        for answer, _ in self._run(name, {"prompt": turn.prompt}, tool_use_id=uuid4()):
+            if answer.get("decision") == "block":
+                return str(answer.get("reason") or "")
+            self._context(name, "", answer, turn)
+        return None
+
+    def session_end(self) -> None:
+        """SessionEnd: on a normal end, SIGINT and SIGTERM; commands only, stdin is gone."""
+        if "SessionEnd" in self._configured:
+            self._callbacks.clear()
+            for _ in self._run("SessionEnd", {"reason": "other"}, tool_use_id=uuid4()):
+                pass
 
     def before_tool(self, turn: Turn, call: Call) -> Json:
         """PreToolUse: the input to run with; Denial where a hook denies."""
         given = call.given
         event = {"tool_name": call.name, "tool_input": given, "tool_use_id": call.id}
-        for answer in self._run("PreToolUse", event, matched=call.name, tool_use_id=call.id):
+        for answer, label in self._run("PreToolUse", event, matched=call.name, tool_use_id=call.id):
             specific = answer.get("hookSpecificOutput") or {}
             decision = specific.get("permissionDecision")
             if decision == "deny" or answer.get("decision") == "block":
@@ -51,7 +69,7 @@ class Hooks:
                 given = specific["updatedInput"]
             if answer.get("continue") is False:
                 self._stopped = True
-            self._context("PreToolUse", call.name, answer, turn)
+            self._context("PreToolUse", call.name, answer, turn, label)
         return given
 
     def after_tool(self, turn: Turn, call: Call, response: object) -> bool:
@@ -64,8 +82,10 @@ class Hooks:
             "duration_ms": int((time.monotonic() - call.started) * 1000),
         }
         stopped, self._stopped = self._stopped, False
-        for answer in self._run("PostToolUse", event, matched=call.name, tool_use_id=call.id):
-            self._context("PostToolUse", call.name, answer, turn)
+        for answer, label in self._run(
+            "PostToolUse", event, matched=call.name, tool_use_id=call.id
+        ):
+            self._context("PostToolUse", call.name, answer, turn, label)
             if answer.get("continue") is False:
                 stopped = True
         return stopped
@@ -81,8 +101,8 @@ class Hooks:
         }
         self._stopped = False
         name = "PostToolUseFailure"
-        for answer in self._run(name, event, matched=call.name, tool_use_id=call.id):
-            self._context(name, call.name, answer, turn)
+        for answer, label in self._run(name, event, matched=call.name, tool_use_id=call.id):
+            self._context(name, call.name, answer, turn, label)
 
     def batch(self, turn: Turn, calls: list[Call]) -> bool:
         """PostToolBatch, once per model step; continue:false and block both stop the turn."""
@@ -98,8 +118,8 @@ class Hooks:
             ]
         }
         stopped = False
-        for answer in self._run("PostToolBatch", event, tool_use_id=f"hook-{uuid4()}"):
-            self._context("PostToolBatch", "", answer, turn, blocks=False)
+        for answer, _ in self._run("PostToolBatch", event, tool_use_id=f"hook-{uuid4()}"):
+            self._context("PostToolBatch", "", answer, turn)
             if answer.get("continue") is False or answer.get("decision") == "block":
                 stopped = True
         return stopped
@@ -114,7 +134,7 @@ class Hooks:
         if not self._stub.version.old:
             event["session_crons"] = []
         reason = None
-        for answer in self._run("Stop", event, tool_use_id=uuid4()):
+        for answer, _ in self._run("Stop", event, tool_use_id=uuid4()):
             if answer.get("continue") is False:
                 turn.ending.text = ""
                 turn.ending.terminal_reason = "stop_hook_prevented"
@@ -137,7 +157,7 @@ class Hooks:
             "permission_suggestions": [],
             "tool_use_id": call.id,
         }
-        answer = self._request(request, None)
+        answer = self.request(request, None)
         if answer is None:
             raise Denial("Tool permission request failed: stdin closed", "permission-rule")
         if answer.get("behavior") != "allow":
@@ -151,19 +171,21 @@ class Hooks:
         call.source = {"decision": "accept", "source": "user_temporary"}
 
     def _context(
-        self, event: str, tool: str, answer: Json, turn: Turn, *, blocks: bool = True
+        self, event: str, tool: str, answer: Json, turn: Turn, label: str | None = None
     ) -> None:
+        """What the model is told. A block names the hook's whole command line, as measured."""
         specific = answer.get("hookSpecificOutput") or {}
         name = f"{event}:{tool}" if tool else event
         if text := specific.get("additionalContext"):
             turn.seen.append(f"{name} hook additional context: {text}")
-        if blocks and answer.get("decision") == "block":
+        if label is not None and answer.get("decision") == "block":
             reason = answer.get("reason") or ""
-            turn.seen.append(f'{name} hook blocking error from command: "callback": {reason}')
+            turn.seen.append(f'{name} hook blocking error from command: "{label}": {reason}')
 
-    def _run(self, name: str, event: Json, *, tool_use_id: str, matched: str = "") -> list[Json]:
-        """The answers of every hook of this event that matches the tool."""
-        answers = []
+    def _run(
+        self, name: str, event: Json, *, tool_use_id: str, matched: str = ""
+    ) -> Iterator[tuple[Json, str]]:
+        """The answers of every hook of this event that matches the tool, each with its label."""
         for matcher in self._callbacks.get(name, []):
             if not _matches(matcher.get("matcher"), matched):
                 continue
@@ -175,10 +197,24 @@ class Hooks:
                     "tool_use_id": tool_use_id,
                 }
                 timeout = float(matcher.get("timeout") or _DEFAULT_TIMEOUT_S)
-                answer = self._request(request, timeout)
+                answer = self.request(request, timeout)
                 if isinstance(answer, dict):
-                    answers.append(answer)
-        return answers
+                    yield answer, "callback"
+        # measured: malformed hooks are ignored silently
+        for matcher in self._configured.get(name) or []:
+            if isinstance(matcher, dict) and _matches(matcher.get("matcher"), matched):
+                yield from self._run_configured(matcher, self._input(name, event), matched)
+
+    def _run_configured(
+        self, matcher: Json, event: Json, matched: str
+    ) -> Iterator[tuple[Json, str]]:
+        from hive_subagent_stub import hook_commands
+
+        for hook in matcher.get("hooks") or []:
+            if isinstance(hook, dict):
+                answer = hook_commands.answer(self._stub, hook, event, matched=matched)
+                if answer is not None:
+                    yield answer, str(hook.get("command") or hook.get("url"))
 
     def _deaf(self) -> bool:
         return self._stub.options.input_format != "stream-json" or self._stub.loop.eof
@@ -196,7 +232,7 @@ class Hooks:
             **event,
         }
 
-    def _request(self, request: Json, timeout_s: float | None) -> Json | None:
+    def request(self, request: Json, timeout_s: float | None) -> Json | None:
         """Ask over the control channel; None on a timeout, an error or a closed stdin."""
         stub = self._stub
         if self._deaf():
@@ -229,14 +265,3 @@ def _matches(pattern: object, tool: str) -> bool:
         return re.fullmatch(str(pattern), tool) is not None
     except re.error:
         return False
-
-
-def environment(stub: Stub) -> dict[str, str]:
-    """What a hook's command inherits."""
-    return {
-        **os.environ,
-        "CLAUDE_PROJECT_DIR": stub.session.cwd,
-        "CLAUDE_CODE_SESSION_ID": stub.session.id,
-        "CLAUDECODE": "1",
-        "AI_AGENT": stub.version.agent.replace("_agent", "_harness"),
-    }

@@ -6,6 +6,7 @@ import json
 import os
 
 from hive_subagent_stub._types import TYPE_CHECKING
+from hive_subagent_stub.mcp_watch import TimedOut
 
 if TYPE_CHECKING:
     import socket
@@ -17,10 +18,6 @@ if TYPE_CHECKING:
 
 class Unreachable(Exception):
     """The server cannot be talked to, or broke off."""
-
-
-class TimedOut(Exception):
-    """The answer did not come in time."""
 
 
 class Reply:

@@ -13,9 +13,10 @@ from hive_subagent_stub.ids import uuid4
 from hive_subagent_stub.inbox import Message
 from hive_subagent_stub.loop import Loop
 from hive_subagent_stub.output import Output, line
+from hive_subagent_stub.play import run
 from hive_subagent_stub.session import Refused, Session
 from hive_subagent_stub.stub import Stub
-from hive_subagent_stub.turn import run
+from hive_subagent_stub.turn import Turn
 from hive_subagent_stub.versions import DEFAULT, Version
 
 _MOST_STDIN = 10 * 1024 * 1024
@@ -48,7 +49,7 @@ def _run(argv: list[str]) -> int:
         print(f"{version.name} (Claude Code)", flush=True)
         return 0
     checks.formats(options)
-    settings = checks.settings(options)
+    settings = checks.settings(options, trusting=version.trusts_projects)
     checks.root(options, settings)
     mcp_config = checks.mcp_config(options)
     out = Output()
@@ -75,12 +76,13 @@ def _version(brief: str) -> str:
     """The version to behave as: environment, else the script that is known so early."""
     if name := os.environ.get("HIVE_SUBAGENT_STUB_VERSION"):
         return name
-    chosen = script.choose("", brief)
+    chosen = script.choose("", brief)  # that of a prompt counts from the first turn on
     return (chosen.version if chosen else None) or DEFAULT
 
 
 def _live(stub: Stub) -> int:
     try:
+        _at_start(stub)
         if stub.options.input_format == "stream-json":
             _begin(stub)
             _converse(stub)
@@ -92,13 +94,17 @@ def _live(stub: Stub) -> int:
             run(stub, Message(prompt))
             _background(stub)
         rc = 1 if stub.last_failed else 0
-        _linger(stub)
         _print_plain(stub)
+        _linger(stub)
         _tidy(stub)
+        stub.hooks.session_end()
     except Exit as leaving:
         rc = leaving.rc
+        _say_goodbye(stub, rc)
         if rc == 143 and stub.out.waiting and stub.version.drains_at_exit:
             rc = 0  # measured: the whole output is delivered first
+    for server in stub.servers.values():
+        server.transport.close()
     stub.session.end()
     stub.out.flush()
     if stub.version.drains_at_exit:
@@ -106,9 +112,29 @@ def _live(stub: Stub) -> int:
     return rc
 
 
+def _at_start(stub: Stub) -> None:
+    """Steps before anything is read, from the brief or the environment's file."""
+    chosen = script.choose("", stub.brief)
+    if chosen is not None and chosen.at_start:
+        from hive_subagent_stub.steps import perform
+
+        for step in chosen.at_start:
+            perform(stub, Turn(stub, None), step)
+
+
+def _say_goodbye(stub: Stub, rc: int) -> None:
+    if rc in (0, 1, 143) and stub.results + (stub.turn is not None):
+        try:
+            stub.hooks.session_end()
+        except Exit:
+            return
+
+
 def _begin(stub: Stub) -> None:
     stub.listen()
     stub.session.show_alive()
+    # from here on: a message can come while the servers are being connected
+    stub.loop.on_line = stub.inbox.line
     if stub.mcp_config:
         from hive_subagent_stub.mcp import connect_all
 
@@ -117,7 +143,6 @@ def _begin(stub: Stub) -> None:
 
 def _converse(stub: Stub) -> None:
     """Turns as messages come, until stdin ends and nothing is left to do."""
-    stub.loop.on_line = stub.inbox.line
     stub.wait(time.monotonic())
     while True:
         message = stub.inbox.next_turn()

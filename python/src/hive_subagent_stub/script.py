@@ -29,6 +29,7 @@ class Script:
         self.value: Json = value
         self.where = where
         self.version: str | None = value.get("version")
+        self.at_start: list[Step] = self._steps("at_start", value.get("at_start", []))
         self.before_init: list[Step] = self._steps("before_init", value.get("before_init", []))
         self.after_background: list[Step] = self._steps(
             "after_background", value.get("after_background", [{"text": "done"}])

@@ -44,7 +44,13 @@ class Session:
 
         Raises transcripts.ResumeMiss, and Refused where the identifier cannot be used.
         """
-        cwd = os.path.realpath(os.getcwd())
+        try:
+            cwd = os.path.realpath(os.getcwd())
+        except FileNotFoundError:
+            raise Refused(
+                "ENOENT: Bun could not find a file, and the code that produces this error"
+                " is missing a better error."
+            ) from None
         home = transcripts.config_dir(os.environ)
         projects = os.path.join(home, "projects")
         folder = os.path.join(projects, transcripts.encode(cwd))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 
@@ -11,6 +12,7 @@ from hive_subagent_stub.hooks import Hooks
 from hive_subagent_stub.ids import token
 from hive_subagent_stub.inbox import Inbox
 from hive_subagent_stub.permissions import Permissions
+from hive_subagent_stub.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from hive_subagent_stub.output import Output
     from hive_subagent_stub.session import Session
     from hive_subagent_stub.turn import Turn
-    from hive_subagent_stub.versions import Version
 
 
 class Stub:
@@ -46,7 +47,7 @@ class Stub:
         self.loop = loop
         self.settings = settings
         self.permissions = Permissions(options, settings, old=version.old)
-        self.hooks = Hooks(self)
+        self.hooks = Hooks(self, settings)
         self.inbox = Inbox(self)
         self.servers: dict[str, Server] = {}
         self.tasks: Tasks | None = None
@@ -68,6 +69,12 @@ class Stub:
         self.model = version.model
         self.use_model(options.model or session.model or "default")
 
+    def become(self, version: str) -> None:
+        """Behave as another version from here on; the environment's choice is stronger."""
+        if version != self.version.name and not os.environ.get("HIVE_SUBAGENT_STUB_VERSION"):
+            self.version = self.session.version = Version(version)
+            self.use_model(self.options.model or self.session.model or "default")
+
     def use_model(self, name: str) -> None:
         """Resolve an alias; `default` is the version's own."""
         self.model = self.version.aliases.get(name, name)
@@ -85,8 +92,12 @@ class Stub:
 
     def mcp_statuses(self) -> list[Json]:
         """`mcp_servers` of init."""
-        source = {} if self.version.old else {"source": "dynamic"}
-        return [{"name": n, "status": s.status, **source} for n, s in self.servers.items()]
+        found: list[Json] = []
+        for name, server in self.servers.items():
+            found.append({"name": name, "status": server.status})
+            if not self.version.old:
+                found[-1]["source"] = server.transport.source
+        return found
 
     def mcp_tools(self) -> list[str]:
         """The tools that connected servers offer, by the names a model sees."""
@@ -138,6 +149,8 @@ class Stub:
         if number == signal.SIGINT:
             if self.turn is not None and self.turn.in_tool and not self.turn.closing:
                 raise Aborted("sigint")
+            if self.tasks is not None:
+                self.tasks.kill_all()
             raise Exit(0)
         if number == signal.SIGTERM:
             if self.version.kills_tool_on_sigterm:

@@ -60,7 +60,7 @@ def perform(stub: Stub, turn: Turn, key: str, step: Step) -> None:
     calls = [_call(part) for part in parts]
     for call in calls:
         block: Json = {"type": "tool_use", "id": call.id, "name": call.name, "input": call.given}
-        turn.say(block)
+        turn.say(block, **_meta(stub, call))
     turn.in_tool = True
     try:
         stopped = False
@@ -96,6 +96,18 @@ def _call(step: Step) -> Call:
         server, _, tool = str(step["mcp"]).partition("/")
         return Call(f"mcp__{server}__{tool}", dict(step.get("args", {})), step)
     return Call(str(step["tool"]), dict(step.get("input", {})), step)
+
+
+def _meta(stub: Stub, call: Call) -> Json:
+    """What the line of an MCP call says besides."""
+    server, _, tool = str(call.step.get("mcp", "")).partition("/")
+    if not tool or server not in stub.servers:
+        return {}
+    title = stub.servers[server].title
+    shown = {"id": call.id, "display_name": tool.capitalize(), "server_display_name": title}
+    if not stub.version.old:
+        shown["tool_name"] = tool
+    return {"tool_use_meta": [shown]}
 
 
 def _one(stub: Stub, turn: Turn, call: Call) -> bool:

@@ -40,6 +40,7 @@ class Version:
                 "haiku": "claude-haiku-5",
             }
         )
+        self.trusts_projects = old  # permissions of a project's settings
         self.usd_per_request = 0.001 if old else 0.0008
 
     @property

@@ -1,0 +1,191 @@
+"""A turn from init to its result line: the steps of the script and the hooks around them."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+from hive_subagent_stub import script, shapes
+from hive_subagent_stub._types import TYPE_CHECKING
+from hive_subagent_stub.endings import Aborted, EndTurn, Exit
+from hive_subagent_stub.results import result
+from hive_subagent_stub.turn import Turn
+
+if TYPE_CHECKING:
+    from hive_subagent_stub._types import Json, Step
+    from hive_subagent_stub.inbox import Message
+    from hive_subagent_stub.stub import Stub
+
+_STOP_BLOCKS = 8  # measured: the ninth block in a row is not obeyed
+
+
+def run(stub: Stub, message: Message | None, origin: Json | None = None) -> None:
+    """Run one turn to its result line.
+
+    `message` is None for a turn that a background task opened. Raises Exit where the process ends
+    within it.
+    """
+    turn = stub.turn = Turn(stub, message, origin)
+    if message is not None:
+        stub.inbox.lifecycle(message, "started")
+    chosen = script.choose(turn.prompt, stub.brief) if message else script.choose("", stub.brief)
+    if chosen is None:
+        turn.steps = [{"text": f"ok: {turn.prompt[:200]}"}] if message else [{"text": "done"}]
+    else:
+        grace = chosen.value.get("background_grace")
+        stub.background_grace_s = 5.0 if grace is None else float(grace)
+        turn.steps = list(chosen.turn(stub.turns) if message else chosen.after_background)
+    if message is not None:
+        stub.turns += 1
+        if chosen is not None and chosen.version and not stub.turns > 1:
+            stub.become(chosen.version)
+    cut: Aborted | None = None
+    try:
+        if chosen is not None and chosen.before_init and stub.turns == 1 and message:
+            _before_init(stub, turn, chosen.before_init)
+        _open(stub, turn)
+        if message is None or not _settled_early(stub, turn):
+            _play(stub, turn)
+    except EndTurn:
+        pass
+    except Aborted as aborted:
+        cut = aborted
+        if not turn.opened:
+            _open(stub, turn)
+        _abort(stub, turn, aborted)
+    turn.closing = True
+    _close(stub, turn, cut)
+    if cut is not None and cut.by == "sigint":
+        if stub.tasks is not None:
+            stub.tasks.kill_all()
+        raise Exit(stub.version.rc_after_sigint_in_tool)
+
+
+def _before_init(stub: Stub, turn: Turn, steps: list[Step]) -> None:
+    from hive_subagent_stub.steps import perform
+
+    if not stub.version.handles_signals_before_init:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+    for step in steps:
+        perform(stub, turn, step)
+    turn.speaking = False
+    stub.listen()
+
+
+def _open(stub: Stub, turn: Turn) -> None:
+    turn.opened = True
+    session, message = stub.session, turn.message
+    if stub.version.announces_title and session.title and not stub.results:
+        line = shapes.system(stub, "session_title_changed", title=session.title)
+        stub.out.emit(line)
+    uuid = message.uuid if message else None
+    mode = stub.permissions.mode
+    stub.out.emit(shapes.init(stub, permission_mode=mode, message_uuid=uuid))
+    session.begin(stub.brief)
+    if message is not None:
+        session.record("user", {"role": "user", "content": message.content})
+        if stub.options.replay:
+            stub.out.emit(shapes.replay(stub, message.content, uuid=uuid, at=message.at))
+
+
+def _play(stub: Stub, turn: Turn) -> None:
+    from hive_subagent_stub.steps import perform
+
+    while True:
+        while turn.steps:
+            step = turn.steps.pop(0)
+            if "end" in step:
+                if _may_stop(stub, turn):
+                    return
+                continue
+            perform(stub, turn, step)
+            stub.wait(time.monotonic())
+        if _may_stop(stub, turn):
+            return
+        if not turn.steps:
+            turn.say({"type": "text", "text": f"ok: {turn.seen[-1][:200]}"})
+
+
+def _settled_early(stub: Stub, turn: Turn) -> bool:
+    """Whether the prompt ends its turn before the model sees it."""
+    if _slash_command(turn):
+        return True
+    reason = stub.hooks.prompt(turn)
+    if reason is None:
+        return False
+    turn.ending.text = f"{reason}\n\nOriginal prompt: {turn.prompt}"
+    turn.ending.without = ["terminal_reason"]
+    return True
+
+
+def _slash_command(turn: Turn) -> bool:
+    """Measured: a prompt that begins with `/word` never reaches the model, and succeeds."""
+    if not turn.prompt.startswith("/"):
+        return False
+    from hive_subagent_stub import catalogue
+
+    name = turn.prompt[1:].split(None, 1)[0] if turn.prompt[1:].strip() else ""
+    if not name or "/" in name or not name.replace("-", "").replace("_", "").isalnum():
+        return False
+    if name not in catalogue.SLASH_COMMANDS + catalogue.OLD_SLASH_COMMANDS:
+        turn.ending.text = f"Unknown command: /{name}"
+    turn.num_turns = 0
+    return True
+
+
+def _may_stop(stub: Stub, turn: Turn) -> bool:
+    if turn.stop_blocks >= _STOP_BLOCKS:
+        turn.ending.text = ""
+        return True
+    reason = stub.hooks.stop(turn, again=turn.stop_blocks > 0)
+    if reason is None:
+        return True
+    turn.stop_blocks += 1
+    turn.speaking = False
+    turn.seen.append(reason)
+    feedback = f"Stop hook feedback:\n{reason}"
+    turn.hear([{"type": "text", "text": feedback}], isSynthetic=True)
+    text = "Stop hook error occurred" if stub.version.old else "stop hook problem"
+    text += " · ctrl+o to see"
+    stub.out.emit(
+        shapes.system(stub, "notification", key="stop-hook-error", text=text, priority="immediate")
+    )
+    return False
+
+
+def _abort(stub: Stub, turn: Turn, aborted: Aborted) -> None:
+    ending = turn.ending
+    in_tool = aborted.in_tool
+    reason = "aborted_tools" if in_tool else "aborted_streaming"
+    ending.stop_reason = "tool_use" if in_tool else None
+    if aborted.by == "now":
+        ending.text, ending.terminal_reason = "", reason
+        return
+    text = (
+        "[Request interrupted by user for tool use]" if in_tool else "[Request interrupted by user]"
+    )
+    turn.hear([{"type": "text", "text": text}])
+    stop = ending.stop_reason or "null"
+    ending.fail(
+        "error_during_execution",
+        reason,
+        f"[ede_diagnostic] result_type=user last_content_type=n/a stop_reason={stop}",
+    )
+
+
+def _close(stub: Stub, turn: Turn, cut: Aborted | None) -> None:
+    for message in turn.taken:
+        stub.inbox.lifecycle(message, "completed")
+    line = result(stub, turn, turn.ending)
+    stub.out.emit(line)
+    stub.results += 1
+    stub.last_failed = bool(line.get("is_error"))
+    stub.last_text = str(line.get("result", ""))
+    stub.last_result = line
+    stub.session.record_cost(stub.total_cost_usd)
+    stub.turn = None
+    stub.inbox.interrupted = False
+    if turn.message is not None:
+        state = "completed" if cut is None else "cancelled"
+        stub.inbox.lifecycle(turn.message, state)
