@@ -93,11 +93,10 @@ class Conversation:
         self.on_change()
 
     def _system(self, event: Event) -> None:
-        if event.get("subtype") != "init":
-            return
+        # a named session that is resumed says its title first, since about 2.1.330
         if isinstance(session_id := event.get("session_id"), str):
             self.session_id = session_id
-        if isinstance(directory := event.get("cwd"), str):
+        if event.get("subtype") == "init" and isinstance(directory := event.get("cwd"), str):
             self.directory = directory
 
     def _result(self, event: Event) -> None:
