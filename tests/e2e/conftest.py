@@ -36,7 +36,10 @@ async def world(anyio_backend: str, version: str) -> AsyncIterator[World]:
     sandbox = Sandbox(root).create()
     try:
         async with serve() as api:
-            yield World(sandbox, api, version)
+            made = World(sandbox, api, version)
+            yield made
+        if made.log.exists():
+            print(made.log.read_text())  # shown where the test failed
         left = processes.kill_all(sandbox.config)
         assert not left, f"left alive: {left}"
     finally:

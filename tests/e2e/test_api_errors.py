@@ -41,7 +41,8 @@ async def test_an_error_in_a_later_turn_ends_the_goal_loop(world: World) -> None
         await world.start("lint", named, goal="no warnings left")
         session = await world.ended("lint")
     assert (session["state"], session["turn"]) == ("failed", 2)
-    assert len(world.api.of(named)) == 2
+    assert "bad-request-here" in session["message"]
+    assert "turn 3" not in world.api.of(named)[-1].user_text
 
 
 async def test_an_error_that_passes_is_retried_and_the_run_finishes(world: World) -> None:

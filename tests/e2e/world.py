@@ -138,6 +138,7 @@ class World:
         reply = await self.must("wait", names=[name], timeout_s=RUN_S)
         assert reply["done"], reply
         session: dict[str, Any] = reply["sessions"][0]
+        print(json.dumps(session, indent=1))  # shown where the test failed
         return session
 
     def notices(self) -> list[dict[str, Any]]:
