@@ -128,17 +128,37 @@ def load(config: Path | None = None, **command_line: Any) -> Settings:
     values = _read_file(config) if config else {}
     _FILE_VALUES.clear()
     _FILE_VALUES.update(values)
+    given = {key: value for key, value in command_line.items() if value is not None}
     try:
-        return Settings(**{k: v for k, v in command_line.items() if v is not None})
+        return Settings(**given)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"]) or "settings"
-        where = f" (in {config})" if key in values else ""
-        raise ConfigurationError(f"setting {key}{where}: {first['msg']}") from None
+        raise ConfigurationError(_complaint(error, given, values, config)) from None
     except ValueError as error:  # pydantic-settings: an environment list that is not JSON
         raise ConfigurationError(f"environment {ENV_PREFIX}*: {error}") from None
     finally:
         _FILE_VALUES.clear()
+
+
+def _complaint(
+    error: ValidationError,
+    command_line: Mapping[str, Any],
+    values: Mapping[str, Any],
+    config: Path | None,
+) -> str:
+    """The first fault in one line, with the source that the value came from."""
+    first = error.errors()[0]
+    path = ".".join(str(part) for part in first["loc"]) or "settings"
+    key = path.partition(".")[0]
+    variable = f"{ENV_PREFIX}{key.upper()}"
+    if first["type"] == "extra_forbidden":
+        return f"setting {path!r} (in {config}) is unknown; correct its name or remove it"
+    if key in command_line:
+        where = f" (--{key})"
+    elif variable in os.environ:
+        where = f" ({variable})"
+    else:
+        where = f" (in {config})" if key in values else ""
+    return f"setting {path}{where}: {first['msg']}"
 
 
 def _read_file(config: Path) -> dict[str, Any]:
