@@ -180,7 +180,7 @@ async def serve() -> AsyncIterator[FakeApi]:
         access_log=False,
         timeout_graceful_shutdown=2,
     )
-    server = _Server(config)
+    server = Server(config)
     async with anyio.create_task_group() as group:
         group.start_soon(lambda: server.serve(sockets=[listener]))
         try:
@@ -190,10 +190,12 @@ async def serve() -> AsyncIterator[FakeApi]:
             server.should_exit = True
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
+    """One that leaves signals to the test runner."""
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        yield  # signals belong to the test runner
+        yield
 
 
 def _error(step: Fail) -> Response:

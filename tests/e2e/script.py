@@ -68,7 +68,7 @@ def say(text: str) -> Say:
     return Say(text=text)
 
 
-def use(name: str, **arguments: Any) -> Say:
+def use(name: str, /, **arguments: Any) -> Say:
     """The model calls one tool."""
     return Say(tools=(Use(name, arguments),))
 

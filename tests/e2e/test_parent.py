@@ -1,0 +1,82 @@
+"""The real CLI as the owner: it starts a subagent, lets `wait` go to the background, and wakes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import anyio
+import pytest
+
+from e2e.cli import speaking
+from e2e.script import Say, say, use
+from e2e.world import World
+
+pytestmark = pytest.mark.e2e
+
+TO_THE_BACKGROUND = {
+    "CLAUDE_AUTO_BACKGROUND_TASKS": "1",
+    "CLAUDE_CODE_MCP_AUTO_BACKGROUND_MS": "1000",
+}
+
+
+def _owner_config(world: World, token: str) -> Path:
+    file = world.sandbox.root / "owner-mcp.json"
+    server = {
+        "type": "http",
+        "url": f"{world.url.removesuffix('/mcp')}/mcp",
+        "alwaysLoad": True,
+        "headers": {"Authorization": f"Bearer {token}"},
+    }
+    file.write_text(json.dumps({"mcpServers": {"subagent": server}}))
+    return file
+
+
+async def test_an_owners_wait_goes_to_the_background_and_wakes_it_with_the_ending(
+    world: World,
+) -> None:
+    token_file = world.sandbox.root / "token"
+    token_file.write_text("owner-only")
+    token_file.chmod(0o600)
+    world.settings = {"auth_token_file": str(token_file)}
+    brief = world.sandbox.root / "lint.md"
+    brief.write_text("BRIEF-OF-lint\n")
+    gate = anyio.Event()
+    child = world.api.script(Say(text="the linter is happy", after=gate))
+    owner = world.api.script(
+        use("mcp__subagent__start", name="lint", prompt_file=str(brief), trigger=child),
+        use("mcp__subagent__wait", names=["lint"], timeout_s=3600),
+        say("i shall be told"),
+        say("now i know"),
+    )
+    async with world.daemon():
+        config = _owner_config(world, "owner-only")
+        flags = ("--strict-mcp-config", f"--mcp-config={config}")
+        async with speaking(world, *flags, environment=TO_THE_BACKGROUND) as parent:
+            await parent.send(f"have it linted {owner}")
+            [first] = await parent.results(1)
+            assert first["result"] == "i shall be told"
+            assert any("moved to the background" in json.dumps(said) for said in parent.said)
+            assert len(world.api.of(owner)) == 3
+            gate.set()
+            [_, second] = await parent.results(2)
+            assert second["result"] == "now i know"
+        woken = world.api.of(owner)[-1]
+        assert "the linter is happy" in woken.user_text
+        assert "finished its turn" in woken.user_text
+    assert [notice["kind"] for notice in world.notices()] == ["finished"]
+
+
+async def test_a_stranger_without_the_owners_token_is_refused(world: World) -> None:
+    token_file = world.sandbox.root / "token"
+    token_file.write_text("owner-only")
+    token_file.chmod(0o600)
+    world.settings = {"auth_token_file": str(token_file)}
+    named = world.api.script(say("no tools here"))
+    async with world.daemon():
+        config = _owner_config(world, "guessed")
+        flags = ("--strict-mcp-config", f"--mcp-config={config}")
+        async with speaking(world, *flags, environment={}) as parent:
+            await parent.send(f"look around {named}")
+            await parent.results(1)
+    assert not any("mcp__subagent" in tool for tool in world.api.of(named)[0].tools)
