@@ -17,7 +17,7 @@ $(STAMP): python/pyproject.toml
 	touch $@
 
 test: setup
-	cd python && ../$(BIN)/python -m pytest $(ARGS)
+	cd python && ../$(BIN)/python -m pytest -c pyproject.toml $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check --config python/pyproject.toml python tests bench

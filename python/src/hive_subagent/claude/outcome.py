@@ -76,6 +76,7 @@ def decide(
     process lives on for another turn. `stopped_by` is what we did to it before that result came.
     `oom` says that the kernel's OOM killer took the process. `stderr` is its last words.
     """
+    stderr = stderr.strip()
     if stopped_by is not None:
         return Killed(stopped_by, exit.signal_name if exit else None)
     if result is not None and _is_completed(result):
@@ -105,12 +106,13 @@ def words(result: Mapping[str, Any]) -> str | None:
     """What a result line that is no answer says, in claude's own words."""
     errors = result.get("errors")
     said = [e for e in errors if isinstance(e, str)] if isinstance(errors, list) else []
-    text = "\n".join(said) or final_text(result)
+    text = "\n".join(said).strip() or final_text(result).strip()
     reason = result.get("terminal_reason")
     subtype = result.get("subtype")
     if text:
         return text
-    return next((f"claude ended with {r}" for r in (reason, subtype) if isinstance(r, str)), None)
+    why = next((r for r in (reason, subtype) if isinstance(r, str) and r.strip()), None)
+    return f"claude ended with {why}" if why else None
 
 
 def _is_completed(result: Mapping[str, Any]) -> bool:

@@ -75,14 +75,6 @@ class _Stderr(asyncio.Protocol):
         self.ended = True
 
 
-class _Stdin(asyncio.BaseProtocol):
-    def __init__(self) -> None:
-        self.ended = False
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.ended = True
-
-
 class RunningClaude:
     """A claude process that lives for one run. Create with `spawn`, end with `close`."""
 
@@ -95,7 +87,6 @@ class RunningClaude:
         self._changed = asyncio.Event()
         self._stdout = _Stdout(self.conversation, self._notify)
         self._stderr = _Stderr(self.conversation)
-        self._stdin = _Stdin()
         self._input: asyncio.WriteTransport | None = None
         self._outputs: list[asyncio.ReadTransport] = []
 
@@ -135,7 +126,7 @@ class RunningClaude:
         assert process.stderr is not None
         out, _ = await loop.connect_read_pipe(lambda: self._stdout, process.stdout)
         err, _ = await loop.connect_read_pipe(lambda: self._stderr, process.stderr)
-        self._input, _ = await loop.connect_write_pipe(lambda: self._stdin, process.stdin)
+        self._input, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin)
         self._outputs = [out, err]
 
     def send(self, text: str, *, priority: protocol.Priority | None = None) -> Message:
@@ -207,8 +198,11 @@ class RunningClaude:
         """Reap the process, which must have exited, and give back every descriptor."""
         for output in self._outputs:
             output.close()
-        if self._input is not None and not self._stdin.ended:
-            self._input.abort()
+        stdin = self._input
+        # one that closes already must not be aborted as well, unless it never would: it still
+        # has something to say to a stray holder of the other end
+        if stdin is not None and (not stdin.is_closing() or stdin.get_write_buffer_size()):
+            stdin.abort()
         if self._pidfd >= 0:
             asyncio.get_running_loop().remove_reader(self._pidfd)
             os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED | os.WNOHANG)

@@ -22,6 +22,10 @@ def recover(records: Records, outbox: Outbox) -> None:
         known = record is not None and record.session_id == session_id
         if record is None or not known:
             record = SessionRecord(name=name, session_id=session_id, dir="", ours=False)
+        if record.ending is not None and record.ending.run_id == left.run_id:
+            # it had ended by itself; only the telling was cut short
+            tell(record, outbox, [])
+            continue
         ending = Ending(
             run_id=left.run_id,
             state=State.KILLED,

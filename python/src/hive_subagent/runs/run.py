@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass, field
 
 import anyio
@@ -15,6 +16,9 @@ from hive_subagent.containment.interface import Enclosure, Usage
 from hive_subagent.models import Cause, ProcessInfo
 from hive_subagent.runs import wording
 from hive_subagent.runs.ladder import Ladder
+
+LAST_WORD_S = 2.0
+"""Seconds that a process which does not exit has between SIGTERM and the end of its tree."""
 
 DRAIN_S = 2.0
 """Seconds a stray holder of claude's pipes may delay the outcome after its tree was ended."""
@@ -133,9 +137,7 @@ class Run:
         """
         claude = self.claude
         assert claude is not None
-        await self._see_out(claude)
-        # an exit that only our own sweep causes says nothing about the turn
-        exit_of_its_own = claude.exit
+        by_itself = await self._see_out(claude)
         await self._end_tree()
         with anyio.move_on_after(DRAIN_S):
             await claude.exited()
@@ -143,7 +145,7 @@ class Run:
         usage = self._enclosure.usage()
         self._judge()
         outcome = self._verdict or self._without_answer(
-            claude, claude.exit if self.stopped_by else exit_of_its_own, usage
+            claude, claude.exit if self.stopped_by else by_itself, usage
         )
         later = claude.conversation.later_result
         if isinstance(outcome, Completed) and later is not None:
@@ -156,13 +158,23 @@ class Run:
             peak_memory_bytes=usage.peak_memory_bytes,
         )
 
-    async def _see_out(self, claude: RunningClaude) -> None:
+    async def _see_out(self, claude: RunningClaude) -> Exit | None:
+        """Wait for the exit; what it was, unless it was only our doing.
+
+        An exit that we cause because none came says nothing about the turn.
+        """
         if claude.broken is None:
-            # claude itself keeps a background task for 5 s after its result
+            # claude keeps a background task: for 5 s (2.1.197) or until it ends (2.1.332)
             with anyio.move_on_after(self._exit_grace_s):
+                await claude.exited()
+        by_itself = claude.exit
+        if by_itself is None and self._ladder is None:
+            claude.signal(signal.SIGTERM)
+            with anyio.move_on_after(min(LAST_WORD_S, self._exit_grace_s)):
                 await claude.exited()
         if self._ladder is not None:
             await self._ladder.over.wait()
+        return by_itself
 
     def _climb(self, step_s: float, *, force: bool) -> None:
         assert self.claude is not None

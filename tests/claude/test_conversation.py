@@ -1,0 +1,172 @@
+"""What is read out of the lines of one process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hive_subagent.claude.conversation import Conversation
+
+SAMPLES = Path(__file__).parent / "samples"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def say(conversation: Conversation, *events: dict[str, Any]) -> None:
+    for event in events:
+        conversation.block(json.dumps(event).encode() + b"\n")
+
+
+def replay(uuid: str) -> dict[str, Any]:
+    return {"type": "user", "isReplay": True, "uuid": uuid, "message": {"content": "x"}}
+
+
+def answer(text: str, **more: Any) -> dict[str, Any]:
+    return {
+        "type": "result",
+        "subtype": "success",
+        "is_error": False,
+        "terminal_reason": "completed",
+        "result": text,
+        **more,
+    }
+
+
+def tool_use(name: str, id: str, parent: str | None = None) -> dict[str, Any]:
+    part = {"type": "tool_use", "id": id, "name": name, "input": {}}
+    return {"type": "assistant", "message": {"content": [part]}, "parent_tool_use_id": parent}
+
+
+def tool_result(id: str) -> dict[str, Any]:
+    return {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": id}]}}
+
+
+def test_a_result_that_answers_no_message_of_ours_is_passed_over() -> None:
+    """A background task's end opens a turn of its own, whose result comes before ours."""
+    conversation = Conversation()
+    first = conversation.sent("m1")
+    say(conversation, {"type": "system", "subtype": "init"}, replay("m1"), answer("one"))
+    second = conversation.sent("m2")
+    say(conversation, answer("background"), replay("m2"), answer("two"))
+    assert first.result is not None
+    assert second.result is not None
+    assert (first.result["result"], second.result["result"]) == ("one", "two")
+
+
+def test_a_result_counts_without_a_replay_where_this_claude_never_replays() -> None:
+    conversation = Conversation()
+    message = conversation.sent("m1")
+    say(conversation, answer("one"))
+    assert message.result is not None
+
+
+def test_a_later_result_is_the_newer_text_unless_it_is_an_error() -> None:
+    conversation = Conversation()
+    message = conversation.sent("m1")
+    say(conversation, replay("m1"), answer("one"), answer("two"), answer("x", is_error=True))
+    assert message.result is not None
+    assert message.result["result"] == "one"
+    assert conversation.later_result is not None
+    assert conversation.later_result["result"] == "two"
+
+
+def test_a_subagents_result_is_not_the_turns() -> None:
+    conversation = Conversation()
+    message = conversation.sent("m1")
+    say(conversation, replay("m1"), answer("inner", parent_tool_use_id="toolu_1"))
+    assert message.result is None
+
+
+def test_an_abort_ends_a_message_that_was_not_consumed_yet() -> None:
+    conversation = Conversation()
+    conversation.sent("m1")
+    say(conversation, replay("m1"), answer("one"))
+    second = conversation.sent("m2")
+    aborted = {"type": "result", "is_error": True, "terminal_reason": "aborted_streaming"}
+    say(conversation, aborted)
+    assert second.result == aborted
+
+
+def test_an_acknowledgement_is_no_first_event() -> None:
+    acknowledged = Conversation()
+    say(acknowledged, {"type": "control_response", "response": {}}, {"type": "result"})
+    assert not acknowledged.begun
+    conversation = Conversation()
+    say(conversation, {"type": "system", "subtype": "init", "session_id": "s", "cwd": "/w"})
+    assert conversation.begun
+    assert (conversation.session_id, conversation.directory) == ("s", "/w")
+
+
+def test_the_session_is_known_although_another_event_came_before_init() -> None:
+    conversation = Conversation()
+    say(
+        conversation,
+        {"type": "system", "subtype": "session_title_changed", "title": "x"},
+        {"type": "system", "subtype": "init", "session_id": "s", "cwd": "/w"},
+    )
+    assert conversation.session_id == "s"
+
+
+def test_every_line_is_a_sign_of_life_whatever_it_says() -> None:
+    """R3, R8: liveness counts lines, not meanings."""
+    clock = Clock()
+    conversation = Conversation(clock=clock)
+    for line in (b"plain text\n", b'{"type":"brand_new"}\n', b'{"half\n', b"\xff\n", b"\n"):
+        clock.now += 10
+        conversation.block(line)
+        assert conversation.last_line_at == clock.now
+    assert conversation.lines == 5
+
+
+def test_the_open_tool_is_the_one_that_waits_longest_for_its_result() -> None:
+    """R9."""
+    clock = Clock()
+    conversation = Conversation(clock=clock)
+    say(conversation, {"type": "system"}, tool_use("Bash", "t1"), tool_use("Read", "t2"))
+    clock.now += 7
+    assert conversation.open_tool is not None
+    assert (conversation.open_tool.name, conversation.open_tool.age_s) == ("Bash", 7)
+    say(conversation, tool_result("t1"))
+    assert conversation.open_tool.name == "Read"
+    say(conversation, tool_result("t2"))
+    assert conversation.open_tool is None
+
+
+def test_a_tool_of_a_subagent_is_not_the_open_one() -> None:
+    conversation = Conversation()
+    say(conversation, {"type": "system"}, tool_use("Bash", "t1", parent="toolu_0"))
+    assert conversation.open_tool is None
+
+
+def test_a_malformed_event_costs_nothing() -> None:
+    conversation = Conversation()
+    message = conversation.sent("m")
+    say(
+        conversation,
+        {"type": "system", "subtype": "init", "session_id": 7, "cwd": None},
+        {"type": "assistant", "message": "tool_use"},
+        {"type": "assistant", "message": {"content": "tool_use"}},
+        {"type": "assistant", "message": {"content": ["tool_use", None, {"type": "tool_use"}]}},
+        {"type": "user", "message": None, "isReplay": "yes", "tool_result": 1},
+        {"type": "result", "total_cost_usd": "much"},
+    )
+    assert conversation.session_id is None
+    assert conversation.cost_total is None
+    assert message.result is not None
+
+
+def test_the_two_versions_are_told_apart_by_what_their_cost_counts() -> None:
+    for version, of_the_session in (("2.1.197", False), ("2.1.332", True)):
+        conversation = Conversation()
+        conversation.sent("")
+        data = (SAMPLES / version / "stream-input-two-turns.jsonl").read_bytes()
+        conversation.block(data)
+        assert conversation.cost_total is not None
+        assert conversation.cost_is_of_the_session is of_the_session
