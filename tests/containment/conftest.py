@@ -6,13 +6,14 @@ import asyncio
 import os
 import secrets
 import subprocess
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from hive_subagent.containment import Containment, Enclosure
+from hive_subagent.containment import Containment, Enclosure, Hierarchy
 
+MOUNTS = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
 BASE_ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
 Run = Callable[..., "Started"]
@@ -85,9 +86,30 @@ def identity(anyio_backend: str) -> str:
     return secrets.token_hex(8)
 
 
+@pytest.fixture(params=["session", "cgroup"])
+def hierarchy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hierarchy]:
+    """No cgroup at all, or a real one that this process may divide, where there is one."""
+    if request.param == "session":
+        yield Hierarchy(root=tmp_path, own="/none")
+        return
+    root = next((m for m in MOUNTS if (m / "cgroup.controllers").exists()), None)
+    if root is None or not os.access(root, os.W_OK):
+        pytest.skip("needs a cgroup v2 that may be written")
+    name = f"hive-subagent-test-{secrets.token_hex(4)}"
+    supervisor = root / name / "supervisor"
+    supervisor.mkdir(parents=True)
+    try:
+        yield Hierarchy(root=root, own=f"/{name}/supervisor")
+    finally:
+        supervisor.rmdir()
+        supervisor.parent.rmdir()
+
+
 @pytest.fixture
-async def containment(anyio_backend: str, identity: str) -> AsyncIterator[Containment]:
-    made = Containment.create(identity=identity)
+async def containment(
+    anyio_backend: str, identity: str, hierarchy: Hierarchy
+) -> AsyncIterator[Containment]:
+    made = Containment.create(identity=identity, hierarchy=hierarchy)
     made.start()
     yield made
     await made.end_everything()

@@ -6,18 +6,21 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from hive_subagent.containment import proc
-from hive_subagent.containment.ending import Find, extinguish
+from hive_subagent.containment import delegation, proc
+from hive_subagent.containment.cgroup import CgroupEnclosure
+from hive_subagent.containment.delegation import Hierarchy
+from hive_subagent.containment.ending import extinguish
 from hive_subagent.containment.interface import Enclosure, Kind
+from hive_subagent.containment.leaves import Leaves
 from hive_subagent.containment.marker import MarkReader
 from hive_subagent.containment.proc import Process
 from hive_subagent.containment.reaper import Reaper, become_subreaper
 from hive_subagent.containment.roll import LEFTOVER, STRAY, Entry, Roll
 from hive_subagent.containment.scanner import Scanner
-from hive_subagent.containment.session import SessionEnclosure
-from hive_subagent.errors import ConfigurationError
+from hive_subagent.containment.session import SessionEnclosure, Ties, told
+from hive_subagent.errors import ConfigurationError, Refused
 from hive_subagent.models import ProcessInfo
 
 logger = logging.getLogger(__name__)
@@ -26,11 +29,24 @@ logger = logging.getLogger(__name__)
 class Containment:
     """All runs of one daemon. Made by `create`; `start` and `stop` bind it to a running loop."""
 
-    def __init__(self, *, roll: Roll, marks: MarkReader, bound_s: float) -> None:
+    def __init__(
+        self,
+        *,
+        roll: Roll,
+        marks: MarkReader,
+        leaves: Leaves | None,
+        reason: str,
+        memory_max: int | None,
+        bound_s: float,
+    ) -> None:
+        self.reason = reason
         self._roll = roll
         self._scanner = Scanner(roll, marks, on_reaped=self._reaped)
-        self._bound_s = bound_s
+        self._ties = Ties(roll, self._scanner, bound_s, self._closed)
         self._reaper = Reaper(self._scanner.reap_adopted)
+        self._leaves = leaves
+        self._memory_max = memory_max
+        self._bound_s = bound_s
         self._open: dict[str, SessionEnclosure] = {}
         self._work: set[asyncio.Task[list[ProcessInfo]]] = set()  # the loop holds tasks weakly
 
@@ -40,28 +56,35 @@ class Containment:
         *,
         identity: str,
         memory_max: int | None = None,
+        pids_max: int = 4096,
         claim_strays: bool = False,
         bound_s: float = 5.0,
+        hierarchy: Hierarchy | None = None,
     ) -> Containment:
         """Look at the machine and choose the form; makes this process a subreaper.
 
-        `identity`: a stable random id of `state_dir`, one word without a colon; whatever carries
-        it is this daemon's to end. `memory_max`: the limit per run in bytes, where one is set.
-        `claim_strays`: orphans without any mark are runs', too; only for a process that starts
-        nothing but runs in sessions of their own. `bound_s`: seconds after which an ending gives
-        up on what does not die.
+        `identity`: a stable random id of `state_dir`, without a colon; whatever carries it is
+        this daemon's to end. `memory_max`, `pids_max`: the limits of each run where there are
+        cgroups, bytes and processes. `claim_strays`: orphans without any mark are a run's, too;
+        only for a process that starts nothing but runs in sessions of their own. `bound_s`:
+        seconds after which an ending gives up on what does not die. `hierarchy`: where cgroup v2
+        is, found by itself when None.
 
-        Raises ConfigurationError: a limit without a delegated cgroup, or no /proc.
+        Raises ConfigurationError: a memory limit without a cgroup that can hold it, no /proc.
         """
         if not identity or any(c in identity for c in ":\0="):
             raise ValueError(f"not an identity: {identity!r}")
         own = proc.look(os.getpid())
         if own is None:
             raise ConfigurationError("/proc: not mounted; mount proc there, runs are found by it")
-        if memory_max is not None:
+        found = delegation.find(hierarchy or Hierarchy())
+        leaves = None if isinstance(found, str) else Leaves(found, pids_max=pids_max)
+        reason = found if isinstance(found, str) else f"delegated: {found.unit.path}"
+        if memory_max is not None and (leaves is None or not leaves.limits_memory):
+            why = reason if leaves is None else f"{reason}, but without the memory controller"
             raise ConfigurationError(
-                "setting memory_max: there is no delegated cgroup to hold it;"
-                " run under systemd with Delegate=yes, or leave it out"
+                f"setting memory_max: no cgroup can hold it ({why});"
+                " run as a systemd unit with Delegate=yes, or leave it out"
             )
         become_subreaper()
         marks = MarkReader(user=os.geteuid())
@@ -72,11 +95,20 @@ class Containment:
             read_marks=marks,
             claim_strays_since=since if claim_strays else None,
         )
-        return cls(roll=roll, marks=marks, bound_s=bound_s)
+        made = cls(
+            roll=roll,
+            marks=marks,
+            leaves=leaves,
+            reason=reason,
+            memory_max=memory_max,
+            bound_s=bound_s,
+        )
+        logger.info("containment by %s (%s)", made.kind, reason)
+        return made
 
     @property
     def kind(self) -> Kind:
-        return "session"
+        return "session" if self._leaves is None else "cgroup"
 
     @property
     def reaper_progress(self) -> float:
@@ -94,21 +126,39 @@ class Containment:
     def open(self, run_id: str, *, memory_max: int | None = None) -> Enclosure:
         """An enclosure for a run that is about to be spawned.
 
-        `run_id`: without a colon, of no other open run (ValueError). `memory_max` in bytes.
+        `run_id`: letters, digits, `.`, `_`, `-`, of no other open run (ValueError).
+        `memory_max`: bytes; lower than the setting, never higher. Raises Refused for a limit
+        that cannot be held, or a cgroup that cannot be made.
         """
-        if memory_max is not None:
-            raise ConfigurationError(
-                f"memory_max of {run_id}: there is no delegated cgroup to hold it; leave it out"
-            )
-        enclosure = SessionEnclosure(
-            self._roll.add(run_id),
-            roll=self._roll,
-            scanner=self._scanner,
-            bound_s=self._bound_s,
-            on_closed=self._closed,
-        )
+        limit = self._limit(run_id, memory_max)
+        entry = self._roll.add(run_id)
+        try:
+            enclosure = self._enclosure(entry, limit)
+        except BaseException:
+            self._roll.remove(entry)
+            raise
         self._open[run_id] = enclosure
         return enclosure
+
+    def _enclosure(self, entry: Entry, limit: int | None) -> SessionEnclosure:
+        if self._leaves is None:
+            return SessionEnclosure(entry, self._ties)
+        leaf = self._leaves.make(entry.run_id, memory_max=limit)
+        return CgroupEnclosure(entry, self._ties, leaf=leaf, leaves=self._leaves, memory_max=limit)
+
+    def _limit(self, run_id: str, asked: int | None) -> int | None:
+        if asked is None:
+            return self._memory_max
+        if self._leaves is None or not self._leaves.limits_memory:
+            raise Refused(
+                f"memory_max of {run_id}: no cgroup can hold it ({self.reason}); leave it out"
+            )
+        if self._memory_max is not None and asked > self._memory_max:
+            raise Refused(
+                f"memory_max of {run_id}: {asked} bytes is above the setting of"
+                f" {self._memory_max}; it may only lower it"
+            )
+        return asked
 
     def _closed(self, entry: Entry) -> None:
         if (mine := self._open.get(entry.run_id)) is not None and mine.entry is entry:
@@ -121,30 +171,41 @@ class Containment:
 
     async def sweep_leftovers(self) -> list[ProcessInfo]:
         """End what a predecessor with the same identity left; before the first `open`."""
-        return await self._extinguish(LEFTOVER)
+        return await self._shielded(LEFTOVER)
 
     async def end_everything(self) -> list[ProcessInfo]:
         """End all open runs, then whatever else is this daemon's, adopted strays too."""
         unended = [each for each in self._open.values() if not each.entry.ended]
         ended = await asyncio.gather(*(each.end() for each in unended))
-        rest = await self._extinguish(LEFTOVER, STRAY)
+        rest = await self._shielded(LEFTOVER, STRAY)
         return [info for each in ended for info in each] + rest
 
-    async def _extinguish(self, *owners: str) -> list[ProcessInfo]:
-        async def find() -> Sequence[Process]:
-            return (await self._scanner.fresh()).of(*owners)
-
-        work = asyncio.create_task(self._end(find))
+    async def _shielded(self, *owners: str) -> list[ProcessInfo]:
+        work = asyncio.create_task(self._sweep(owners), name="sweep")
         self._work.add(work)
         work.add_done_callback(self._work.discard)
         return await asyncio.shield(work)
 
-    async def _end(self, find: Find) -> list[ProcessInfo]:
-        ended = await extinguish(find, find, bound_s=self._bound_s)
+    async def _sweep(self, owners: Sequence[str]) -> list[ProcessInfo]:
+        leaves = []
+        if self._leaves is not None:
+            open_ = [each.leaf for each in self._open.values() if isinstance(each, CgroupEnclosure)]
+            leaves = self._leaves.left_over(but=open_)
+
+        async def find() -> Sequence[Process]:
+            found = (await self._scanner.fresh()).of(*owners)
+            inside = self._leaves.members(leaves) if self._leaves is not None else []
+            return list({process.key: process for process in [*found, *inside]}.values())
+
+        def strike(_: Mapping[int, Process]) -> None:
+            for leaf in leaves:
+                leaf.kill()
+
+        ended = await extinguish(find, find, bound_s=self._bound_s, strike=strike)
         if ended.survivors:
-            logger.warning(
-                "not dead after %g s: %s",
-                self._bound_s,
-                ", ".join(f"{p.pid} ({p.command})" for p in ended.survivors),
-            )
+            logger.warning("not dead after %g s: %s", self._bound_s, told(ended.survivors))
+        if self._leaves is not None:
+            for leaf in leaves:
+                await self._leaves.emptied(leaf, timeout_s=1.0)
+                self._leaves.remove(leaf)
         return ended.killed

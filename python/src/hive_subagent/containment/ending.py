@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hive_subagent.containment import pidfd, proc
@@ -15,6 +15,7 @@ from hive_subagent.models import ProcessInfo
 _BATCH = 256
 
 Find = Callable[[], Awaitable[Sequence[Process]]]
+Strike = Callable[[Mapping[int, Process]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +27,13 @@ class Extinguished:
 
 
 async def extinguish(
-    find: Find, find_anywhere: Find, *, bound_s: float, groups: bool = False
+    find: Find, find_anywhere: Find, *, bound_s: float, strike: Strike | None = None
 ) -> Extinguished:
     """SIGKILL all that `find` names, until it names nothing and `find_anywhere` neither.
 
     Two looks in a row, because a process can fork ahead of the place where /proc is being read
-    and end behind it. `groups`: whatever shares a group with a leader that was found may die
-    with it. Ends after `bound_s` seconds at the latest; no resisting process makes it raise.
+    and end behind it. `strike` is called with what is about to be killed, open by descriptor.
+    Ends after `bound_s` seconds at the latest; no resisting process makes it raise.
     """
     deadline = asyncio.get_running_loop().time() + bound_s
     killed: dict[tuple[int, int], ProcessInfo] = {}
@@ -47,7 +48,7 @@ async def extinguish(
         if left_s <= 0:
             break
         if targets:
-            await _kill(targets, killed, refused, timeout_s=left_s, groups=groups)
+            await _kill(targets, killed, refused, timeout_s=left_s, strike=strike)
     survivors = [proc.describe(process) for process in found]
     gone = [info for key, info in killed.items() if key not in {p.key for p in found}]
     return Extinguished(gone, survivors)
@@ -59,7 +60,7 @@ async def _kill(
     refused: set[tuple[int, int]],
     *,
     timeout_s: float,
-    groups: bool,
+    strike: Strike | None,
 ) -> None:
     held: dict[int, Process] = {}
     try:
@@ -72,8 +73,10 @@ async def _kill(
                 held[fd] = process
         commands = {fd: proc.describe(process) for fd, process in held.items()}
         mortal = []
-        for fd, process in held.items():  # all are open by now: a group takes others with it
-            if pidfd.kill(fd, group=groups and process.pid == process.group):
+        if strike is not None:  # all are open by now, so those it takes along are told too
+            strike(held)
+        for fd, process in held.items():
+            if pidfd.kill(fd):
                 killed.setdefault(process.key, commands[fd])
                 mortal.append(fd)
             else:

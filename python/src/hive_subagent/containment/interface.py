@@ -9,17 +9,22 @@ from typing import Literal, Protocol
 from hive_subagent.models import ProcessInfo
 
 Kind = Literal["session", "cgroup"]
+# the run's own limit, that of the whole service, or one above both (the machine's in the end)
+OomScope = Literal["run", "service", "machine"]
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What a run has used, and whether it moves.
 
-    `cpu_s` only ever grows; in the session form it is a lower bound, since the time of a
-    process that came and went unseen is lost. `running` counts processes that are on a CPU,
-    wait for one, or wait for a disk; `sleeping` the other living ones. None where unknown.
-    `oom_kills` counts the run's own processes; `oom_kills_own_limit` those of them that died at
-    the run's limit, so the rest died at a limit above it.
+    None where unknown. `cpu_s` only ever grows; in the session form it is a lower bound, since
+    the time of a process that came and went unseen is lost. `running` counts the processes that
+    have or want a CPU or a disk now, `sleeping` the other living ones.
+
+    `oom_kills` counts the run's processes that the kernel killed for memory, `oom_survived`
+    those of them that the root outlived, by a second at least. So a root that died of a SIGKILL
+    nobody here sent was killed for memory if, and only if, the first is the greater one.
+    `oom_scope` says at which limit the last of them died.
     """
 
     cpu_s: float | None
@@ -28,7 +33,8 @@ class Usage:
     peak_memory_bytes: int | None = None
     memory_max_bytes: int | None = None
     oom_kills: int | None = None
-    oom_kills_own_limit: int | None = None
+    oom_survived: int | None = None
+    oom_scope: OomScope | None = None
 
 
 class Enclosure(Protocol):

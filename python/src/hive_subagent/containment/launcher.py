@@ -7,6 +7,7 @@ A shell because it starts in about a millisecond (an interpreter needs 15) and n
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 CANNOT_ENTER = 125
 
@@ -18,11 +19,21 @@ _MARK = (
     f"{{ echo {_OOM_SCORE} >/proc/self/oom_score_adj; }} 2>/dev/null; "
     '{ ulimit -S -w "$1" || ulimit -S -x "$1"; } 2>/dev/null; '
 )
-_GO = 'shift "$2"; unset PWD OLDPWD SHLVL; exec "$@"'
+_GO = 'unset PWD OLDPWD SHLVL; exec "$@"'
+_ENTER = (
+    '{ echo 0 >"$2/cgroup.procs"; } 2>/dev/null || '
+    f'{{ echo "hive-subagent: cannot enter cgroup $2" >&2; exit {CANNOT_ENTER}; }}; '
+)
 
-_SESSION = _MARK + _GO
+_SESSION = _MARK + "shift; " + _GO
+_CGROUP = _ENTER + _MARK + "shift 2; " + _GO
 
 
 def session(argv: Sequence[str], *, stamp: int) -> list[str]:
     """Raise the OOM score and set the stamp, both tolerant of failure, then become `argv`."""
-    return ["/bin/sh", "-c", _SESSION, "hive-subagent-launch", str(stamp), "2", *argv]
+    return ["/bin/sh", "-c", _SESSION, "hive-subagent-launch", str(stamp), *argv]
+
+
+def cgroup(argv: Sequence[str], *, stamp: int, leaf: Path) -> list[str]:
+    """Enter the cgroup first, or exit with `CANNOT_ENTER`; then as `session`."""
+    return ["/bin/sh", "-c", _CGROUP, "hive-subagent-launch", str(stamp), str(leaf), *argv]

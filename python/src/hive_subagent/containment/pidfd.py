@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from hive_subagent.containment import proc
 from hive_subagent.containment.proc import Process
 
-# Linux 6.9: the signal reaches the whole group in one step, so that no fork slips through
+# since Linux 6.9; EINVAL before
 _TO_PROCESS_GROUP = 1 << 2
 
 
@@ -32,18 +32,21 @@ def open_checked(process: Process) -> int | None:
     return fd
 
 
-def kill(fd: int, *, group: bool = False) -> bool:
-    """SIGKILL to what is open; with `group` to the group it leads, too. False: not permitted."""
+def kill(fd: int) -> bool:
+    """SIGKILL to what is open; False when that is not permitted."""
     try:
-        if group:
-            with contextlib.suppress(OSError):  # an older kernel, or the group is empty
-                signal.pidfd_send_signal(fd, signal.SIGKILL, None, _TO_PROCESS_GROUP)
         signal.pidfd_send_signal(fd, signal.SIGKILL)
     except ProcessLookupError:
         return True
     except PermissionError:
         return False
     return True
+
+
+def kill_group(fd: int) -> None:
+    """SIGKILL to the group that is led by what is open, where the kernel can; in one step."""
+    with contextlib.suppress(OSError):
+        signal.pidfd_send_signal(fd, signal.SIGKILL, None, _TO_PROCESS_GROUP)
 
 
 def reap(pid: int) -> bool:

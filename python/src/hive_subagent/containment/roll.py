@@ -7,6 +7,7 @@ process, those above it, and whatever carries another daemon's marker without ha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -16,6 +17,9 @@ from hive_subagent.containment.proc import Process, Snapshot, ancestors
 
 LEFTOVER = ":leftover"  # of this identity, of no open run; a run id holds no colon
 STRAY = ":stray"  # adopted by this process, without any mark
+
+# it names a directory and stands after a colon
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
 @dataclass(slots=True, eq=False)
@@ -66,8 +70,8 @@ class Roll:
         """Open a run. Its stamp differs from those of all other open runs."""
         if run_id in self.runs:
             raise ValueError(f"run {run_id} is open already")
-        if not run_id or ":" in run_id:
-            raise ValueError(f"a run id is not empty and holds no colon: {run_id!r}")
+        if not _RUN_ID.fullmatch(run_id):
+            raise ValueError(f"not a run id: {run_id!r}")
         while True:
             self._number += 1
             stamp = marker.stamp(self.identity, self._number)

@@ -11,8 +11,9 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from hive_subagent.containment import launcher, marker, proc
+from hive_subagent.containment import launcher, marker, pidfd, proc
 from hive_subagent.containment.ending import Extinguished, extinguish
 from hive_subagent.containment.interface import Kind, Usage
 from hive_subagent.containment.proc import Process
@@ -23,25 +24,32 @@ from hive_subagent.models import ProcessInfo
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """What every run of one daemon shares."""
+
+    roll: Roll
+    scanner: Scanner
+    bound_s: float
+    on_closed: Callable[[Entry], None]
+
+
+def told(processes: Sequence[ProcessInfo]) -> str:
+    """Processes for the log."""
+    return ", ".join(f"{process.pid} ({process.command})" for process in processes)
+
+
 class SessionEnclosure:
     """One run of the session form."""
 
     kind: Kind = "session"
 
-    def __init__(
-        self,
-        entry: Entry,
-        *,
-        roll: Roll,
-        scanner: Scanner,
-        bound_s: float,
-        on_closed: Callable[[Entry], None],
-    ) -> None:
+    def __init__(self, entry: Entry, ties: Ties) -> None:
         self.entry = entry
-        self._roll = roll
-        self._scanner = scanner
-        self._bound_s = bound_s
-        self._on_closed = on_closed
+        self._roll = ties.roll
+        self._scanner = ties.scanner
+        self._bound_s = ties.bound_s
+        self._on_closed = ties.on_closed
         self._ending: asyncio.Task[Extinguished] | None = None
         self._cpu_ticks = 0
         self._spent_ticks = 0
@@ -61,19 +69,17 @@ class SessionEnclosure:
             self._roll.set_root(self.entry, root)
 
     def processes(self) -> list[ProcessInfo]:
-        return [proc.describe(process) for process in self._mine(self._scanner.near(self.entry))]
+        return [proc.describe(process) for process in self._members(self._near())]
 
     async def end(self) -> list[ProcessInfo]:
         if self._ending is None:
-            self._ending = asyncio.create_task(self._end())
+            self._ending = asyncio.create_task(self._end(), name=f"end of {self.entry.run_id}")
         ended = await asyncio.shield(self._ending)
         return list(ended.killed)
 
     async def _end(self) -> Extinguished:
         try:
-            ended = await extinguish(
-                self._find, self._find_anywhere, bound_s=self._bound_s, groups=True
-            )
+            ended = await self._extinguish()
         except BaseException:
             self._ending = None
             raise
@@ -84,36 +90,49 @@ class SessionEnclosure:
                 "run %s: not dead after %g s: %s",
                 self.entry.run_id,
                 self._bound_s,
-                ", ".join(f"{p.pid} ({p.command})" for p in ended.survivors),
+                told(ended.survivors),
             )
         else:
             self.entry.ended = True
         return ended
 
+    async def _extinguish(self) -> Extinguished:
+        return await extinguish(
+            self._find, self._find_anywhere, bound_s=self._bound_s, strike=self._strike
+        )
+
+    def _strike(self, found: Mapping[int, Process]) -> None:
+        """Hit many at once before each is hit by itself, so that no fork slips through."""
+        for fd, process in found.items():
+            if process.pid == process.group:  # in one session with the run's, so the run's
+                pidfd.kill_group(fd)
+
     async def _find(self) -> list[Process]:
         async with self._scanner.turn:
             await asyncio.sleep(0)  # held over a turn of the loop, or nobody would queue
-            members = self._mine(self._scanner.near(self.entry))
-        self._count(members)
-        return members
+            return self._members(self._near())
 
     async def _find_anywhere(self) -> list[Process]:
-        members = self._mine(await self._scanner.fresh())
-        self._count(members)
-        return members
+        return self._members(await self._scanner.fresh())
 
-    def _mine(self, result: Sorted) -> list[Process]:
+    def _near(self, *, adopted_max_age_s: float = 0.0) -> Sorted:
+        return self._scanner.near(self.entry, adopted_max_age_s=adopted_max_age_s)
+
+    def _members(self, result: Sorted) -> list[Process]:
+        """What a look, partial or not, shows alive of the run; adds up its time."""
         owners = [self.entry.run_id]
         others = (e for e in self._roll.runs.values() if e is not self.entry and not e.ended)
         if self.entry.root is not None and not any(others):
             owners.append(STRAY)
-        return result.of(*owners)
+        members = result.of(*owners)
+        ticks = self._spent_ticks + sum(process.cpu_ticks for process in members)
+        self._cpu_ticks = max(self._cpu_ticks, ticks)
+        return members
 
     def usage(self) -> Usage:
-        if self.entry.ended:
-            return Usage(cpu_s=self._cpu_ticks / proc.TICKS_PER_SECOND, running=0, sleeping=0)
-        members = self._mine(self._scanner.near(self.entry, adopted_max_age_s=1.0))
-        self._count(members)
+        members = []
+        if not self.entry.ended:
+            members = self._members(self._near(adopted_max_age_s=1.0))
         running = sum(process.state in "RD" for process in members)
         return Usage(
             cpu_s=self._cpu_ticks / proc.TICKS_PER_SECOND,
@@ -124,10 +143,6 @@ class SessionEnclosure:
     def reaped(self, process: Process) -> None:
         """Keep the time of an adopted process that this daemon has just reaped."""
         self._spent_ticks += process.cpu_ticks
-
-    def _count(self, members: Sequence[Process]) -> None:
-        ticks = self._spent_ticks + sum(process.cpu_ticks for process in members)
-        self._cpu_ticks = max(self._cpu_ticks, ticks)
 
     def close(self) -> None:
         self._on_closed(self.entry)

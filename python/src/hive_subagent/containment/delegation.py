@@ -1,0 +1,101 @@
+"""Whether this process has a cgroup v2 subtree of its own to keep runs in.
+
+Writable is not enough: root may write everywhere, and a desktop user into the scopes of a
+manager that did not hand them over. So either the service manager has said so (the attribute
+`user.delegate`), or it has put this process into the subgroup `supervisor`
+(`DelegateSubgroup=supervisor`), which it does for a delegated unit only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hive_subagent.containment.cgroupfs import Cgroup, Directories
+
+SUPERVISOR = "supervisor"
+
+_MOUNTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
+_WANTED = ("memory", "pids")
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """Where cgroup v2 is mounted and where this process is in it; both found when None."""
+
+    root: Path | None = None
+    own: str | None = None
+    directories: Directories = field(default_factory=Directories)
+
+
+@dataclass(frozen=True, slots=True)
+class Delegation:
+    """A subtree to keep runs in: `unit` holds this process's leaf and one leaf per run."""
+
+    unit: Cgroup
+    controllers: frozenset[str]
+
+
+def find(hierarchy: Hierarchy) -> Delegation | str:
+    """The subtree, its controllers enabled; or in one phrase why there is none."""
+    root = hierarchy.root or _mounted()
+    own = hierarchy.own if hierarchy.own is not None else _own_cgroup()
+    if root is None or own is None:
+        return "cgroup v2 is not mounted"
+    if ".." in Path(own).parts:
+        return "the own cgroup lies outside the cgroup namespace"
+    here = Cgroup(root / own.lstrip("/"), hierarchy.directories)
+    if here.path.name == SUPERVISOR:
+        unit = Cgroup(here.path.parent, hierarchy.directories)
+    elif _handed_over(here.path):
+        unit = here
+    else:
+        return f"the service manager has not delegated {own}"
+    if not unit.writable():
+        return f"{unit.path} is not writable"
+    try:
+        if unit is here:
+            if others := [pid for pid in here.pids() if pid != os.getpid()]:
+                return f"{own} holds other processes too ({others[0]})"
+            _move_down(unit)
+        return Delegation(unit, frozenset(_enable(unit)))
+    except OSError as error:
+        return f"{unit.path}: {error.strerror}"
+
+
+def _mounted() -> Path | None:
+    roots = (Path(mount) for mount in _MOUNTS)
+    return next((root for root in roots if (root / "cgroup.controllers").exists()), None)
+
+
+def _own_cgroup() -> str | None:
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return None
+    return next((line[3:] for line in lines if line.startswith("0::")), None)
+
+
+def _handed_over(path: Path) -> bool:
+    try:
+        return os.getxattr(path, "user.delegate") == b"1"
+    except OSError:
+        return False
+
+
+def _move_down(unit: Cgroup) -> None:
+    # a cgroup with processes of its own cannot hand controllers to its children
+    leaf = unit.child(SUPERVISOR)
+    with contextlib.suppress(FileExistsError):
+        leaf.make()
+    leaf.write("cgroup.procs", str(os.getpid()))
+
+
+def _enable(unit: Cgroup) -> set[str]:
+    """Turn on what runs need as far as it is there; returns what is on."""
+    there = unit.controllers().intersection(_WANTED)
+    if there:
+        unit.write("cgroup.subtree_control", " ".join(f"+{name}" for name in sorted(there)))
+    return there

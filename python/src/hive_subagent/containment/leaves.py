@@ -1,0 +1,89 @@
+"""The leaves of runs below a delegated unit: made with their limits, emptied, removed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Iterable
+
+from hive_subagent.containment import proc
+from hive_subagent.containment.cgroupfs import Cgroup
+from hive_subagent.containment.delegation import Delegation
+from hive_subagent.containment.proc import Process
+from hive_subagent.containment.watch import Watches
+from hive_subagent.errors import Refused
+
+logger = logging.getLogger(__name__)
+
+RUN_PREFIX = "run-"
+
+
+class Leaves:
+    """All leaves of one daemon."""
+
+    def __init__(self, delegation: Delegation, *, pids_max: int) -> None:
+        self.unit = delegation.unit
+        self.limits_memory = "memory" in delegation.controllers
+        self.watches = Watches()
+        self._pids_max = pids_max
+
+    def make(self, run_id: str, *, memory_max: int | None) -> Cgroup:
+        """A leaf with its limits set. Raises Refused, leaving nothing."""
+        leaf = self.unit.child(RUN_PREFIX + run_id)
+        try:
+            leaf.make()
+        except OSError as error:
+            raise Refused(f"cgroup {leaf.path}: cannot be made: {error.strerror}") from None
+        try:
+            if memory_max is not None:
+                leaf.write("memory.max", str(memory_max))
+                leaf.set_if_there("memory.swap.max", "0")
+            # the kernel takes the largest process, usually a tool, and claude goes on to tell it
+            leaf.set_if_there("memory.oom.group", "0")
+            leaf.set_if_there("pids.max", str(self._pids_max))
+        except OSError as error:
+            self.remove(leaf)
+            raise Refused(f"cgroup {leaf.path}: limits not taken: {error.strerror}") from None
+        return leaf
+
+    def left_over(self, *, but: Iterable[Cgroup] = ()) -> list[Cgroup]:
+        """The leaves that are there, without those of open runs."""
+        open_ = {leaf.path for leaf in but}
+        try:
+            names = sorted(os.listdir(self.unit.path))
+        except OSError:
+            return []
+        leaves = (self.unit.child(name) for name in names if name.startswith(RUN_PREFIX))
+        return [leaf for leaf in leaves if leaf.path not in open_ and leaf.path.is_dir()]
+
+    def members(self, leaves: Iterable[Cgroup]) -> list[Process]:
+        """Who lives in these leaves."""
+        found = (proc.look(pid) for leaf in leaves for pid in leaf.pids())
+        return [process for process in found if process is not None and process.alive]
+
+    async def emptied(self, leaf: Cgroup, *, timeout_s: float) -> bool:
+        """Wait until the kernel lets go of the dead: only then can a leaf be removed."""
+        changed = asyncio.Event()
+        watch = self.watches.add(leaf.path / "cgroup.events", changed.set)
+        try:
+            async with asyncio.timeout(timeout_s):
+                while leaf.populated():
+                    changed.clear()
+                    if watch is None:
+                        await asyncio.sleep(0.01)
+                    else:
+                        await changed.wait()
+        except TimeoutError:
+            return False
+        finally:
+            self.watches.remove(watch)
+        return True
+
+    def remove(self, leaf: Cgroup) -> None:
+        """Remove a leaf and all below it; one that is not empty waits for the next sweep."""
+        try:
+            if not leaf.remove():
+                logger.warning("cgroup %s: not empty yet; kept for the next sweep", leaf.path)
+        except OSError as error:
+            logger.warning("cgroup %s: cannot be removed: %s", leaf.path, error.strerror)

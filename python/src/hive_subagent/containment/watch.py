@@ -1,0 +1,83 @@
+"""Word from the kernel when a file has changed: one inotify descriptor for many files."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+_IN_MODIFY = 0x2
+_HEADER = struct.Struct("iIII")
+
+
+class Watches:
+    """Calls back on the running loop after a change; cgroup v2 tells its events files this way.
+
+    A change in between two reads may be told once. Where the kernel gives no descriptor
+    nothing is ever told, and callers read for themselves.
+    """
+
+    def __init__(self) -> None:
+        self._fd: int | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._callbacks: dict[int, Callable[[], None]] = {}
+        self._libc = ctypes.CDLL(None, use_errno=True)
+
+    def add(self, path: Path, changed: Callable[[], None]) -> int | None:
+        """Watch a file; returns a handle, or None where that is not possible."""
+        if not self._open():
+            return None
+        watch: int = self._libc.inotify_add_watch(self._fd, os.fsencode(path), _IN_MODIFY)
+        if watch < 0:
+            return None
+        self._callbacks[watch] = changed
+        return watch
+
+    def remove(self, watch: int | None) -> None:
+        """Stop watching; the last one closes the descriptor."""
+        if watch is None or self._callbacks.pop(watch, None) is None or self._fd is None:
+            return
+        self._libc.inotify_rm_watch(self._fd, watch)
+        if not self._callbacks:
+            self._close()
+
+    def _open(self) -> bool:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return False
+        if self._fd is not None and self._loop is not loop:
+            self._close()
+        if self._fd is None:
+            fd: int = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+            if fd < 0:
+                return False
+            self._fd, self._loop = fd, loop
+            loop.add_reader(fd, self._read)
+        return True
+
+    def _close(self) -> None:
+        if self._fd is not None and self._loop is not None:
+            if not self._loop.is_closed():
+                self._loop.remove_reader(self._fd)
+            os.close(self._fd)
+        self._fd = self._loop = None
+        self._callbacks.clear()
+
+    def _read(self) -> None:
+        if self._fd is None:
+            return
+        with contextlib.suppress(BlockingIOError):
+            events = os.read(self._fd, 65536)
+            changed = set()
+            while events:
+                watch, _, _, length = _HEADER.unpack_from(events)
+                events = events[_HEADER.size + length :]
+                changed.add(watch)
+            for watch in changed:
+                if (callback := self._callbacks.get(watch)) is not None:
+                    callback()

@@ -1,0 +1,243 @@
+"""The cgroup form where plain files stand in for the kernel: what is read, told and swept."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from hive_subagent.containment import Containment, Enclosure
+from hive_subagent.containment.cgroupfs import Cgroup
+from hive_subagent.containment.oom import OomAccount
+from hive_subagent.containment.watch import Watches
+
+from .conftest import BASE_ENVIRONMENT, is_alive, until
+from .plain import PlainDirectories, plain_unit, set_events
+
+
+@pytest.fixture
+def unit(tmp_path: Path) -> Path:
+    return tmp_path / "our.service"
+
+
+@pytest.fixture
+async def contained(
+    anyio_backend: str, tmp_path: Path, identity: str
+) -> AsyncIterator[Containment]:
+    hierarchy, _ = plain_unit(tmp_path)
+    made = Containment.create(identity=identity, memory_max=512 << 20, hierarchy=hierarchy)
+    made.start()
+    yield made
+    await made.end_everything()
+    await made.stop()
+
+
+def spawn(enclosure: Enclosure, *argv: str) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        enclosure.launcher(argv),
+        env={**BASE_ENVIRONMENT, **enclosure.environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    enclosure.adopt(process.pid)
+    return process
+
+
+def enter(leaf: Path, *pids: int) -> None:
+    """What the kernel makes of a 0 written to cgroup.procs."""
+    (leaf / "cgroup.procs").write_text("".join(f"{pid}\n" for pid in pids))
+
+
+async def test_the_root_enters_its_leaf_before_it_runs(contained: Containment, unit: Path) -> None:
+    leaf = unit / "run-one"
+    with spawn(contained.open("one"), "cat", str(leaf / "cgroup.procs")) as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == b"0\n"
+
+
+async def test_what_cannot_enter_its_leaf_does_not_run_and_says_so_in_one_line(
+    contained: Containment, unit: Path, tmp_path: Path
+) -> None:
+    enclosure = contained.open("one")
+    (unit / "run-one/cgroup.procs").unlink()
+    (unit / "run-one/cgroup.procs").mkdir()
+
+    with spawn(enclosure, "touch", str(tmp_path / "ran")) as process:
+        _, errors = process.communicate(timeout=20)
+
+    assert process.returncode == 125
+    assert errors.decode() == f"hive-subagent: cannot enter cgroup {unit / 'run-one'}\n"
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_what_is_in_the_leaf_is_the_runs_without_any_mark(
+    contained: Containment, unit: Path
+) -> None:
+    """R10: a process with no marker, no stamp, and no parent of the run."""
+    enclosure = contained.open("one")
+    with (
+        spawn(enclosure, "sleep", "1000") as root,
+        subprocess.Popen(["sleep", "1000"], start_new_session=True) as unmarked,
+    ):
+        enter(unit / "run-one", unmarked.pid, root.pid)
+        assert [info.pid for info in enclosure.processes()] == [root.pid, unmarked.pid]
+
+        killed = await enclosure.end()
+
+        assert [info.pid for info in killed] == [root.pid, unmarked.pid]
+        assert unmarked.wait() == root.wait() == -signal.SIGKILL
+
+
+async def test_a_nested_cgroup_is_part_of_the_run_and_is_removed_with_it(
+    contained: Containment, unit: Path
+) -> None:
+    enclosure = contained.open("one")
+    nested = unit / "run-one/deep/deeper"
+    nested.mkdir(parents=True)
+    with subprocess.Popen(["sleep", "1000"], start_new_session=True) as unmarked:
+        enter(nested, unmarked.pid)
+        assert [info.pid for info in await enclosure.end()] == [unmarked.pid]
+
+    enclosure.close()
+
+    assert not (unit / "run-one").exists()
+
+
+async def test_a_run_tells_peak_limit_and_cpu_time_from_its_leaf_and_keeps_them(
+    contained: Containment, unit: Path
+) -> None:
+    enclosure, leaf = contained.open("one"), unit / "run-one"
+    (leaf / "memory.peak").write_text("123456789\n")
+    (leaf / "cpu.stat").write_text("usage_usec 2500000\nuser_usec 1\n")
+
+    await enclosure.end()
+    enclosure.close()
+
+    usage = enclosure.usage()
+    assert usage.peak_memory_bytes == 123456789
+    assert usage.memory_max_bytes == 512 << 20
+    assert usage.cpu_s == 2.5
+    assert (usage.oom_kills, usage.oom_survived, usage.oom_scope) == (0, 0, None)
+
+
+async def test_a_kernel_without_memory_peak_gives_none(contained: Containment, unit: Path) -> None:
+    enclosure = contained.open("one")
+    (unit / "run-one/memory.peak").unlink()
+    assert enclosure.usage().peak_memory_bytes is None
+
+
+async def test_a_kill_at_the_runs_own_limit_is_told_from_one_at_the_services(
+    contained: Containment, unit: Path
+) -> None:
+    """R15: memory.events of the leaf counts both; where `oom` counts says which limit it was."""
+    own, service, machine = (contained.open(name) for name in ("own", "service", "machine"))
+
+    set_events(unit / "run-own", oom=1, oom_kill=1)
+    assert own.usage().oom_scope == "run"
+
+    set_events(unit, "memory.events.local", oom=1, oom_kill=0)
+    set_events(unit / "run-service", oom=0, oom_kill=1)
+    assert service.usage().oom_scope == "service"
+
+    set_events(unit / "run-machine", oom=0, oom_kill=1)
+    machine_usage = machine.usage()
+    assert machine_usage.oom_scope == "service", "both died at the one limit that was hit"
+    assert machine_usage.oom_kills == 1
+
+    set_events(unit / "run-machine", oom=0, oom_kill=2)
+    assert machine.usage().oom_scope == "machine"
+
+
+async def test_a_plain_sigkill_is_not_a_kill_for_memory(contained: Containment, unit: Path) -> None:
+    enclosure = contained.open("one")
+    with spawn(enclosure, "sleep", "1000") as root:
+        os.kill(root.pid, signal.SIGKILL)
+        root.wait()
+    await enclosure.end()
+    usage = enclosure.usage()
+    assert (usage.oom_kills, usage.oom_survived, usage.oom_scope) == (0, 0, None)
+
+
+async def test_a_root_that_dies_with_the_kernels_kill_is_its_victim(
+    contained: Containment, unit: Path
+) -> None:
+    enclosure = contained.open("one")
+    with spawn(enclosure, "sleep", "1000") as root:
+        set_events(unit / "run-one", oom=1, oom_kill=1)
+        os.kill(root.pid, signal.SIGKILL)
+        root.wait()
+
+    await enclosure.end()
+
+    usage = enclosure.usage()
+    assert (usage.oom_kills, usage.oom_survived, usage.oom_scope) == (1, 0, "run")
+
+
+async def test_a_root_that_outlives_the_kernels_kill_was_not_its_victim(
+    contained: Containment, unit: Path
+) -> None:
+    """The kernel took a tool; somebody's SIGKILL later is not the kernel's."""
+    enclosure = contained.open("one")
+    with spawn(enclosure, "sleep", "1000") as root:
+        set_events(unit / "run-one", oom=1, oom_kill=1)
+        await until(lambda: enclosure.usage().oom_survived == 1)
+        os.kill(root.pid, signal.SIGKILL)
+        root.wait()
+
+    await enclosure.end()
+
+    usage = enclosure.usage()
+    assert (usage.oom_kills, usage.oom_survived) == (1, 1)
+
+
+async def test_a_kill_is_noticed_without_anybody_asking(anyio_backend: str, tmp_path: Path) -> None:
+    """Else one that the root outlived long ago could not be told from its own death."""
+    _, unit = plain_unit(tmp_path)
+    PlainDirectories().make(unit / "run-one")
+    leaf = Cgroup(unit / "run-one")
+    account, watches = OomAccount(leaf, Cgroup(unit), root_lives=lambda: True), Watches()
+    watch = watches.add(leaf.path / "memory.events", account.update)
+
+    set_events(leaf.path, oom=1, oom_kill=2)
+
+    await until(lambda: account.survived == 2)
+    watches.remove(watch)
+    account.close()
+
+
+async def test_the_next_daemon_ends_what_sits_in_leaves_and_removes_them(
+    contained: Containment, unit: Path, tmp_path: Path
+) -> None:
+    """R11: leaves of a predecessor that crashed, with a process that carries no mark."""
+    leaf = unit / "run-old"
+    leaf.mkdir()
+    (leaf / "nested").mkdir()
+    mine = contained.open("mine")
+    with subprocess.Popen(["sleep", "1000"], start_new_session=True) as left:
+        enter(leaf / "nested", left.pid)
+
+        swept = await contained.sweep_leftovers()
+
+        assert [info.pid for info in swept] == [left.pid]
+        assert not is_alive(left.pid)
+    assert not leaf.exists()
+    assert (unit / "run-mine").exists()
+    mine.close()
+
+
+async def test_a_hundred_runs_leave_no_leaf_and_no_descriptor(
+    contained: Containment, unit: Path
+) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(100):
+        enclosure = contained.open(secrets.token_hex(4))
+        await enclosure.end()
+        enclosure.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert not [name for name in os.listdir(unit) if name.startswith("run-")]
