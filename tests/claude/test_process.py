@@ -64,8 +64,8 @@ async def test_a_first_event_is_seen_although_the_process_goes_on() -> None:
 async def test_a_process_that_dies_without_an_event_had_none() -> None:
     async with child("import sys; sys.exit('no such luck')") as claude:
         assert not await claude.first_event()
+        assert await claude.exited() == Exit(1)
         await claude.drain(BOUND_S)
-        assert claude.exit == Exit(1)
         assert claude.stderr == "no such luck"
 
 

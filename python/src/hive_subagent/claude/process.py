@@ -60,10 +60,11 @@ class _Stdout(asyncio.Protocol):
 
 
 class _Stderr(asyncio.Protocol):
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: Conversation, changed: Callable[[], None]) -> None:
         self.tail = bytearray()
         self.ended = False
         self._conversation = conversation
+        self._changed = changed
 
     def data_received(self, data: bytes) -> None:
         self._conversation.alive()
@@ -73,6 +74,7 @@ class _Stderr(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.ended = True
+        self._changed()
 
 
 class RunningClaude:
@@ -86,7 +88,7 @@ class RunningClaude:
         self._pidfd = os.pidfd_open(process.pid)
         self._changed = asyncio.Event()
         self._stdout = _Stdout(self.conversation, self._notify)
-        self._stderr = _Stderr(self.conversation)
+        self._stderr = _Stderr(self.conversation, self._notify)
         self._input: asyncio.WriteTransport | None = None
         self._outputs: list[asyncio.ReadTransport] = []
 
