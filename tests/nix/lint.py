@@ -122,9 +122,9 @@ def main(paths: list[str]) -> int:
         source = Path(path).read_text()
         tree = PARSER.parse(source.encode())
         for line, what in sorted([*of_lines(source), *of_tree(tree.root_node)]):
-            print(f"{path}:{line + 1}: {what}")
+            sys.stdout.write(f"{path}:{line + 1}: {what}\n")
             found += 1
-    print(f"nix-lint: {len(paths)} files, {found} findings")
+    sys.stdout.write(f"nix-lint: {len(paths)} files, {found} findings\n")
     return 1 if found else 0
 
 

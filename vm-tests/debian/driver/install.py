@@ -1,0 +1,133 @@
+"""What an agent's machine gets on top of the image: our code, and what the module rendered.
+
+The rendered files name store paths of a stand-in package set. In the machine these paths exist,
+as links to where things are, so the unit that is booted is the rendered one to the byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+from pathlib import Path
+
+STORE = "/nix/store/00000000000000000000000000000000-"
+OURS = "/opt/hive-subagent"
+UNIT = "hive-subagent-daemon.service"
+# where each rendered file goes
+PLACES = {
+    UNIT: f"/etc/systemd/system/{UNIT}",
+    "hive-subagent.json": f"{STORE}hive-subagent.json",
+    "extra-mcp.json": "/etc/hyperhive/extra-mcp.json",
+}
+LINKS = {
+    f"/etc/systemd/system/multi-user.target.wants/{UNIT}": f"../{UNIT}",
+    f"{STORE}hive-subagent": OURS,
+    f"{STORE}claude-code/bin/claude": f"{OURS}/bin/hive-subagent-stub-claude",
+    **{f"{STORE}{name}": "/usr" for name in ("coreutils", "findutils", "gnugrep", "gnused")},
+    f"{STORE}systemd": "/usr",
+}
+# vm-tests/nixos/machine.nix writes the same
+SECRETS = {
+    "/var/lib/secrets/subagent-token": "the-token-of-vault",
+    "/var/lib/secrets/claude.env": "ANTHROPIC_API_KEY=of-vault\n",
+}
+PROGRAM = """\
+#!/usr/bin/python3
+import sys
+sys.path[:0] = ["{ours}/code", "{ours}/dependencies"]
+from {module} import {function}
+sys.exit({function}())
+"""
+
+
+def _digest(*paths: Path) -> str:
+    files = sorted(
+        file
+        for path in paths
+        for file in ([path] if path.is_file() else path.rglob("*"))
+        if file.is_file() and file.suffix != ".pyc"
+    )
+    sum_ = hashlib.sha256()
+    for file in files:
+        sum_.update(f"{file}\0".encode() + file.read_bytes())
+    return sum_.hexdigest()[:16]
+
+
+class Install:
+    """Makes the archives that are unpacked in a machine; `cache` is .cache/vm."""
+
+    def __init__(self, project: Path, cache: Path) -> None:
+        self._project = project
+        self._cache = cache
+        self._rendered = project / "tests" / "nix" / "rendered"
+        self._code_key = _digest(project / "python" / "src", project / "python" / "pyproject.toml")
+
+    def key(self, agent: str) -> str:
+        """Changes with anything that `archives` would hold."""
+        ours = Path(__file__)
+        client = self._project / "vm-tests" / "client.py"
+        return self._code_key + _digest(ours, client, self._rendered / agent)
+
+    def archives(self, agent: str) -> list[bytes]:
+        """Tar archives for the root of the agent's machine."""
+        return [self._code(), self._files(agent)]
+
+    def _code(self) -> bytes:
+        """Our package, installed and compiled for the machine's Python, and its programs."""
+        archive = self._cache / f"code-{self._code_key}.tar"
+        if archive.exists():
+            return archive.read_bytes()
+        for old in self._cache.glob("code-*.tar"):
+            old.unlink()
+        root = self._cache / "rootfs"
+        target = root / OURS.lstrip("/") / "code"
+        shutil.rmtree(target, ignore_errors=True)
+        pip = [sys.executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
+        place = ["--root-user-action=ignore", "--no-deps", "--no-compile", "--target", str(target)]
+        subprocess.run([*pip, *place, str(self._project / "python")], check=True)
+        shutil.rmtree(target / "bin", ignore_errors=True)  # made for this machine's Python
+        compile_ = ["python3", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash"]
+        subprocess.run(["chroot", str(root), *compile_, f"{OURS}/code"], check=True)
+
+        with tarfile.open(archive, "w") as tar:
+            tar.add(target, f"{OURS}/code".lstrip("/"), filter=_by_root)
+            with (self._project / "python" / "pyproject.toml").open("rb") as file:
+                programs: dict[str, str] = tomllib.load(file)["project"]["scripts"]
+            for name, entry in programs.items():
+                module, function = entry.split(":")
+                text = PROGRAM.format(ours=OURS, module=module, function=function)
+                _add(tar, f"{OURS}/bin/{name}", text, 0o755)
+        return archive.read_bytes()
+
+    def _files(self, agent: str) -> bytes:
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w") as tar:
+            for name, place in PLACES.items():
+                _add(tar, place, (self._rendered / agent / name).read_text())
+            client = self._project / "vm-tests" / "client.py"
+            _add(tar, "/etc/hive-test/client.py", client.read_text())
+            for place, secret in SECRETS.items():
+                _add(tar, place, secret, 0o400)
+            for place, target in LINKS.items():
+                info = tarfile.TarInfo(place.lstrip("/"))
+                info.type, info.linkname = tarfile.SYMTYPE, target
+                tar.addfile(info)
+        return buffer.getvalue()
+
+
+def _by_root(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    info.uid = info.gid = 0
+    info.uname = info.gname = "root"
+    return info
+
+
+def _add(tar: tarfile.TarFile, place: str, text: str, mode: int = 0o644) -> None:
+    info = tarfile.TarInfo(place.lstrip("/"))
+    content = text.encode()
+    info.size, info.mode = len(content), mode
+    tar.addfile(info, io.BytesIO(content))

@@ -1,0 +1,76 @@
+"""Machines that are ready to go on: one snapshot after the boot, one per agent that serves."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+from . import qemu
+from .install import UNIT, Install
+from .machine import Machine
+
+
+class Snapshots:
+    """Keeps snapshots in the disk's own file; the image script removes all with the disk."""
+
+    def __init__(self, cache: Path, install: Install) -> None:
+        self._cache = cache
+        self._install = install
+        machine = [qemu.version(), *qemu.MACHINE, str(qemu.MEMORY_MIB), qemu.KERNEL]
+        self._machine_key = hashlib.sha256("\0".join(machine).encode()).hexdigest()[:8]
+
+    def _there(self) -> list[str]:
+        listed = subprocess.run(
+            ["qemu-img", "snapshot", "-l", str(self._cache / "disk.qcow2")],
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+        return [line.split()[1] for line in listed.stdout.splitlines()[2:]]
+
+    def _drop(self, prefix: str) -> None:
+        for name in self._there():
+            if name.startswith(prefix):
+                disk = str(self._cache / "disk.qcow2")
+                subprocess.run(["qemu-img", "snapshot", "-d", name, disk], check=True)
+
+    def ready(self, out_dir: Path) -> str:
+        """The name of the snapshot right after the boot."""
+        name = f"ready-{self._machine_key}"
+        if name not in self._there():
+            self._drop("")
+            machine = Machine(self._cache, out_dir)
+            with machine.nested("booting the machine"):
+                machine.start()
+                machine.succeed("systemctl is-system-running --wait || true")
+            machine.snapshot(name)
+            machine.crash()
+        return name
+
+    def of_agent(self, agent: str, out_dir: Path) -> str:
+        """The name of the snapshot with an agent's unit serving."""
+        name = f"{agent}-{self._machine_key}-{self._install.key(agent)}"
+        if name in self._there():
+            return name
+        ready = self.ready(out_dir)
+        self._drop(f"{agent}-")
+        machine = Machine(self._cache, out_dir)
+        try:
+            machine.start(ready)
+            with machine.nested(f"installing agent {agent} and starting its unit"):
+                for archive in self._install.archives(agent):
+                    machine.unpack(archive)
+                machine.succeed("systemctl daemon-reload")
+                status, _ = machine.execute(f"systemctl start {UNIT}")
+                if status != 0:
+                    sys.stderr.write(machine.execute(f"journalctl -u {UNIT} --no-pager")[1])
+                    sys.stderr.write(machine.execute(f"systemctl status {UNIT} --no-pager")[1])
+                    machine.succeed("false")
+                # whatever runs once after a start has run
+                machine.succeed("python3 /etc/hive-test/client.py --help >/dev/null")
+            machine.snapshot(name)
+        finally:
+            machine.crash()
+        return name

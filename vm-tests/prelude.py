@@ -1,0 +1,1 @@
+"""What every scenario may use beside the driver's own names."""
