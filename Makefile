@@ -16,6 +16,10 @@ $(STAMP): python/pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e 'python[$(EXTRAS)]'
 	touch $@
 
+# with CLAUDE=claude the real CLI plays, with its usual credentials
+demo: setup
+	$(BIN)/hive-subagent-demo $(if $(CLAUDE),--claude $(CLAUDE))
+
 test: setup
 	cd python && ../$(BIN)/python -m pytest -c pyproject.toml $(ARGS)
 

@@ -1,0 +1,1 @@
+"""The main job, to be watched: three subagents, three different endings."""
