@@ -99,8 +99,11 @@ def _spawn(stub: Stub, step: Step) -> None:
     try:
         if step.get("setsid"):
             os.setsid()
+        running, closed_by_exec = os.pipe()
         second = os.fork()
         if second:
+            os.close(closed_by_exec)
+            os.read(running, 1)
             if step.get("pid_file"):
                 _write_whole(step["pid_file"], f"{second}\n")
             os._exit(0)

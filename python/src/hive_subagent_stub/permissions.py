@@ -75,7 +75,7 @@ class Permissions:
         Raises Denial for a tool that is not there or that the mode forbids.
         """
         is_mcp = tool.startswith("mcp__")
-        gone = _matches(tool, self._disallowed)
+        gone = _matches(tool, given, self._disallowed)
         if gone or (not is_mcp and self._only is not None and tool not in self._only):
             raise Denial(
                 f"<tool_use_error>Error: No such tool available: {tool}. {tool} is disabled for "
@@ -83,7 +83,7 @@ class Permissions:
                 "",
                 listed=False,
             )
-        if self.mode == "bypassPermissions" or _matches(tool, self._allowed):
+        if self.mode == "bypassPermissions" or _matches(tool, given, self._allowed):
             return True
         if tool in _SAFE_TOOLS:
             return True
@@ -111,13 +111,25 @@ def _read_only(command: str) -> bool:
 
 
 def _split(values: list[str]) -> list[str]:
-    return [part for value in values for part in value.replace(",", " ").split()]
+    """Rules are parted by commas or blanks, but not within `Bash(git *)`."""
+    rules, depth = [""], 0
+    for letter in " ".join(values):
+        depth += (letter == "(") - (letter == ")")
+        if letter in ", " and not depth:
+            rules.append("")
+        else:
+            rules[-1] += letter
+    return [rule for rule in rules if rule]
 
 
-def _matches(tool: str, rules: list[str]) -> bool:
-    """A rule names a tool, a server's every tool (`mcp__boss`), or a tool with a pattern."""
-    return any(
-        tool == rule.split("(", 1)[0]
-        or (rule.startswith("mcp__") and tool.startswith(rule.removesuffix("*").rstrip("_") + "__"))
-        for rule in rules
-    )
+def _matches(tool: str, given: Json, rules: list[str]) -> bool:
+    """A rule names a tool, every tool of a server (`mcp__boss`), or commands (`Bash(git *)`)."""
+    for rule in rules:
+        name, _, pattern = rule.partition("(")
+        start = pattern.removesuffix(")").removesuffix("*").rstrip(": ")
+        if tool == name and str(given.get("command", "")).startswith(start):
+            return True
+        server = name.removesuffix("*").rstrip("_")
+        if server.startswith("mcp__") and tool.startswith(f"{server}__"):
+            return True
+    return False

@@ -28,7 +28,9 @@ def run(stub: Stub, message: Message | None, origin: Json | None = None) -> None
     turn = stub.turn = Turn(stub, message, origin)
     if message is not None:
         stub.inbox.lifecycle(message, "started")
-    chosen = script.choose(turn.prompt, stub.brief) if message else script.choose("", stub.brief)
+    if message is not None:
+        stub.script = script.choose(turn.prompt, stub.brief)
+    chosen = stub.script
     if chosen is None:
         turn.steps = [{"text": f"ok: {turn.prompt[:200]}"}] if message else [{"text": "done"}]
     else:

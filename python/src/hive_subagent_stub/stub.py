@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hive_subagent_stub.loop import Loop
     from hive_subagent_stub.mcp import Server
     from hive_subagent_stub.output import Output
+    from hive_subagent_stub.script import Script
     from hive_subagent_stub.session import Session
     from hive_subagent_stub.turn import Turn
 
@@ -60,6 +61,7 @@ class Stub:
         self.last_failed = False
         self.ignores_interrupt = False
         self.brief = ""
+        self.script: Script | None = None  # of the newest message
         self.last_text = ""
         self.last_result: Json = {}
         self.mcp_config: Json = {}

@@ -1,0 +1,275 @@
+"""Hooks: callbacks of the control channel, and commands of the settings."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from stub.process import BOTH_WAYS, STREAM, Claude, Home, Json, directive
+
+VERSIONS = ["2.1.197", "2.1.332"]
+SHOW: Json = {"echo_seen": True}
+
+
+def hooked(home: Home, *events: str, version: str | None = None) -> Claude:
+    """A process with one callback for each of these events; its id is the event's name."""
+    claude = home.start(*BOTH_WAYS, version=version)
+    hooks = {event: [{"matcher": None, "hookCallbackIds": [event]}] for event in events}
+    claude.control("init", "initialize", hooks=hooks)
+    answer = claude.until_type("control_response")["response"]
+    assert answer["subtype"] == "success"
+    assert answer["response"]["pid"] == claude.pid
+    return claude
+
+
+def reply(claude: Claude, response: Json) -> Json:
+    """Answer the next callback; gives its input."""
+    asked = claude.until_type("control_request")
+    claude.answer(asked["request_id"], response)
+    given: Json = asked["request"]["input"]
+    return given
+
+
+def context(event: str, text: str) -> Json:
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+
+
+@pytest.mark.parametrize("event", ["PostToolUse", "PostToolBatch", "PreToolUse"])
+def test_context_of_a_hook_reaches_the_model(home: Home, event: str) -> None:
+    claude = hooked(home, event)
+    claude.user(directive({"bash": "echo hi"}, SHOW))
+    reply(claude, context(event, "INFO"))
+    assert "INFO" in claude.result()["result"]
+
+
+def test_a_block_after_a_tool_reaches_the_model_and_the_turn_goes_on(home: Home) -> None:
+    claude = hooked(home, "PostToolUse")
+    claude.user(directive({"bash": "echo hi"}, SHOW))
+    given = reply(claude, {"decision": "block", "reason": "BLOCKED"})
+    assert given["tool_response"]["stdout"] == "hi"
+    result = claude.result()["result"]
+    assert 'blocking error from command: \\"callback\\": BLOCKED' in result
+
+
+@pytest.mark.parametrize("event", ["PostToolUse", "PostToolBatch"])
+def test_continue_false_stops_the_turn_after_the_step(home: Home, event: str) -> None:
+    claude = hooked(home, event)
+    claude.user(directive({"tools": [{"bash": "echo a"}, {"bash": "echo b"}]}, {"text": "never"}))
+    reply(claude, {"continue": False, "stopReason": "S"})
+    if event == "PostToolUse":
+        reply(claude, {})  # its sibling runs all the same
+    result = claude.result()
+    assert (result["terminal_reason"], result["result"]) == ("hook_stopped", "")
+    assert not result["is_error"]
+    assert len([line for line in claude.seen if line["type"] == "user"]) == 2
+    claude.user("next")
+    assert claude.until_type("assistant")["message"]["content"][0]["text"] == "ok: next"
+
+
+def test_a_failed_tool_calls_the_failure_hook_only_and_cannot_be_stopped(home: Home) -> None:
+    claude = hooked(home, "PostToolUse", "PostToolUseFailure")
+    claude.user(directive({"bash": "exit 3"}, SHOW))
+    given = reply(claude, {"continue": False, **context("PostToolUseFailure", "INFO")})
+    assert given["hook_event_name"] == "PostToolUseFailure"
+    assert "INFO" in claude.result()["result"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"decision": "block", "reason": "NO"},
+        {
+            "hookSpecificOutput": {
+                "hookEventName": "PreToolUse",
+                "permissionDecision": "deny",
+                "permissionDecisionReason": "NO",
+            }
+        },
+    ],
+)
+def test_a_denied_tool_does_not_run(home: Home, answer: Json) -> None:
+    claude = hooked(home, "PreToolUse")
+    claude.user(directive({"bash": f"touch {home.root}/ran"}, {"text": "end"}))
+    reply(claude, answer)
+    result = claude.result()
+    told = next(line for line in claude.seen if line["type"] == "user")
+    assert told["message"]["content"][0]["content"] == "NO"
+    assert [denial["tool_name"] for denial in result["permission_denials"]] == ["Bash"]
+    assert not (home.root / "ran").exists()
+
+
+def test_continue_false_before_a_tool_lets_it_run_and_then_stops(home: Home) -> None:
+    claude = hooked(home, "PreToolUse")
+    claude.user(directive({"bash": f"touch {home.root}/ran"}, {"text": "never"}))
+    reply(claude, {"continue": False})
+    assert claude.result()["terminal_reason"] == "hook_stopped"
+    assert (home.root / "ran").exists()
+
+
+def test_updated_input_is_what_runs(home: Home) -> None:
+    claude = hooked(home, "PreToolUse")
+    claude.user(directive({"bash": "echo old"}, {"text": "end"}))
+    updated = {"hookEventName": "PreToolUse", "updatedInput": {"command": "echo new"}}
+    reply(claude, {"hookSpecificOutput": updated})
+    claude.result()
+    told = next(line for line in claude.seen if line["type"] == "user")
+    assert told["message"]["content"][0]["content"] == "new"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_stop_hook_lets_the_turn_go_on_until_it_is_content(home: Home, version: str) -> None:
+    claude = hooked(home, "Stop", version=version)
+    claude.user(directive({"text": "a"}, {"end": True}, {"text": "b"}))
+    assert reply(claude, {"decision": "block", "reason": "MORE"})["stop_hook_active"] is False
+    given = reply(claude, {})
+    assert (given["stop_hook_active"], given["last_assistant_message"]) == (True, "b")
+    assert claude.result()["result"] == "b"
+    feedback = next(line for line in claude.seen if line.get("isSynthetic"))
+    assert feedback["message"]["content"][0]["text"] == "Stop hook feedback:\nMORE"
+
+
+def test_a_stop_hook_is_obeyed_eight_times_in_a_row(home: Home) -> None:
+    claude = hooked(home, "Stop")
+    claude.user("x")
+    for _ in range(8):
+        reply(claude, {"decision": "block", "reason": "MORE"})
+    assert claude.result()["result"] == ""
+
+
+def test_a_stop_hook_can_prevent(home: Home) -> None:
+    claude = hooked(home, "Stop")
+    claude.user("x")
+    reply(claude, {"continue": False})
+    assert claude.result()["terminal_reason"] == "stop_hook_prevented"
+
+
+def test_an_interrupt_is_heard_while_a_hook_is_awaited(home: Home) -> None:
+    claude = hooked(home, "PostToolUse")
+    claude.user(directive({"bash": "true"}, {"text": "never"}))
+    claude.until_type("control_request")
+    claude.control("r1", "interrupt")
+    assert claude.result()["terminal_reason"] == "aborted_tools"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_hook_without_an_answer_is_given_up_when_stdin_ends(home: Home, version: str) -> None:
+    claude = hooked(home, "PostToolUse", version=version)
+    claude.user(directive({"bash": "true"}, {"text": "end"}))
+    claude.until_type("control_request")
+    claude.close_stdin()
+    assert claude.result()["result"] == "end"
+    assert claude.rc() == 0
+
+
+def commands(event: str, **hook: Any) -> list[str]:
+    """--settings with one hook."""
+    value = {"hooks": {event: [{"matcher": "Bash", "hooks": [{"type": "command", **hook}]}]}}
+    return ["--settings", json.dumps(value)]
+
+
+def test_a_command_reads_the_event_and_its_answer_counts(home: Home) -> None:
+    file = home.root / "event"
+    answer = json.dumps(context("PostToolUse", "INFO"))
+    hook = commands("PostToolUse", command=f"cat > {file}; echo '{answer}'")
+    claude = home.say(directive({"bash": "echo hi"}, SHOW), *STREAM, *hook)
+    assert "INFO" in claude.result()["result"]
+    event = json.loads(file.read_text())
+    assert event["tool_input"]["command"] == "echo hi"
+    assert event["session_id"] == claude.seen[0]["session_id"]
+
+
+def test_exit_2_blocks_with_stderr_and_leaks_the_command_line(home: Home) -> None:
+    hook = commands("PostToolUse", command="echo WHY >&2; exit 2")
+    claude = home.say(directive({"bash": "true"}, SHOW), *STREAM, *hook)
+    told = json.loads(claude.result()["result"])[-1]
+    assert told.endswith('from command: "echo WHY >&2; exit 2": WHY')
+
+
+@pytest.mark.parametrize(
+    "command", ["exit 1", "/no/such/program", "echo plain text", "perl -e 'sleep 300'"]
+)
+def test_a_hook_that_fails_or_says_nothing_lets_the_turn_go_on(home: Home, command: str) -> None:
+    hook = commands("PostToolUse", command=command, timeout=0.1)
+    claude = home.say(directive({"bash": "true"}, SHOW), *STREAM, *hook)
+    result = claude.result()
+    assert len(json.loads(result["result"])) == 1
+    assert claude.rc() == 0
+
+
+def test_hook_events_are_shown_when_asked_for(home: Home) -> None:
+    hook = commands("PostToolUse", command="echo '{\"continue\": false}'")
+    arguments = [*STREAM, *hook, "--include-hook-events"]
+    claude = home.say(directive({"bash": "true"}), *arguments, version="2.1.197")
+    assert claude.result()["terminal_reason"] == "hook_stopped"
+    shown = [line for line in claude.seen if str(line.get("subtype")).startswith("hook_")]
+    assert [line["subtype"] for line in shown] == ["hook_started", "hook_response"]
+    assert (shown[1]["exit_code"], shown[1]["hook_name"]) == (0, "PostToolUse:Bash")
+
+
+def test_hooks_of_all_setting_sources_run_unless_the_sources_are_empty(home: Home) -> None:
+    for place in (home.config / "settings.json", home.work / ".claude" / "settings.json"):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        mark = home.root / place.parent.name
+        value = {"hooks": {"PostToolUse": [{"hooks": [
+            {"type": "command", "command": f"touch {mark}-ran"}]}]}}  # fmt: skip
+        place.write_text(json.dumps(value))
+    ran = [home.root / "config-ran", home.root / ".claude-ran"]
+    assert home.say(directive({"bash": "true"}), *STREAM, "--setting-sources", "").rc() == 0
+    assert [mark.exists() for mark in ran] == [False, False]
+    assert home.say(directive({"bash": "true"}), *STREAM).rc() == 0
+    assert [mark.exists() for mark in ran] == [True, True]
+
+
+def test_a_prompt_can_be_blocked(home: Home) -> None:
+    value = {"hooks": {"UserPromptSubmit": [{"hooks": [
+        {"type": "command", "command": "echo NOT THIS >&2; exit 2"}]}]}}  # fmt: skip
+    claude = home.say("secret", *STREAM, "--settings", json.dumps(value))
+    result = claude.result()
+    assert (result["subtype"], result["is_error"]) == ("success", False)
+    assert "NOT THIS" in result["result"]
+    assert "secret" in result["result"]
+
+
+@pytest.fixture
+def posted() -> Iterator[tuple[str, list[tuple[str, Json]]]]:
+    """A server that keeps what is posted and answers with context."""
+    got: list[tuple[str, Json]] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            got.append((self.headers["X-Token"], json.loads(body)))
+            data = json.dumps(context("PostToolUse", "POSTED")).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/hook", got
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_hook_can_be_a_post(home: Home, posted: tuple[str, list[tuple[str, Json]]]) -> None:
+    url, got = posted
+    value = {"hooks": {"PostToolUse": [{"hooks": [{
+        "type": "http", "url": url, "headers": {"X-Token": "$TOK"}, "allowedEnvVars": ["TOK"],
+    }]}]}}  # fmt: skip
+    arguments = [*STREAM, "--settings", json.dumps(value)]
+    claude = home.say(directive({"bash": "true"}, SHOW), *arguments, TOK="abc")
+    assert "POSTED" in claude.result()["result"]
+    assert got[0][0] == "abc"
+    assert got[0][1]["hook_event_name"] == "PostToolUse"
