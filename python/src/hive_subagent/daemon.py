@@ -35,6 +35,7 @@ from hive_subagent.instance import (
 )
 from hive_subagent.models import Health
 from hive_subagent.notify import notify, pet_watchdog
+from hive_subagent.runs import evidence
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.records import Records
 from hive_subagent.runs.recovery import recover
@@ -96,7 +97,9 @@ async def serve(settings: Settings) -> None:
         servers = read_servers(settings.mcp_servers_file)
         sinks = [parse_sink(text) for text in settings.sinks]
         containment = Containment.create(
-            identity=state_identity(settings.state_dir), claim_strays=True
+            identity=state_identity(settings.state_dir),
+            memory_max=settings.memory_max,
+            claim_strays=True,
         )
         containment.start()
         try:
@@ -108,6 +111,7 @@ async def serve(settings: Settings) -> None:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(outbox.run)
                 registry = Registry(records, max_running=settings.max_running)
+                tasks.start_soon(evidence.watch, lambda: registry.live)
                 url = _url(settings.host, port)
                 access = ConfigFiles(
                     settings.runtime, servers, lambda token: f"{url}/signal/{token}/mcp"

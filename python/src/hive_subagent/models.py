@@ -47,6 +47,12 @@ class Cause(StrEnum):
     DAEMON_STOP = "daemon_stop"
 
 
+Containment = Literal["cgroup", "session"]
+"""How a run is kept together: a cgroup of its own, or its session and marks."""
+
+OomScope = Literal["run", "service", "machine"]
+"""Whose memory limit a process died at."""
+
 NoticeKind = Literal["finished", "goal_reached", "need_help", "turn_cap", "killed", "failed"]
 
 
@@ -64,6 +70,13 @@ class ProcessInfo(Frozen):
     command: str
 
 
+class Processes(Frozen):
+    """The living processes of a run: `running` have or want a CPU or a disk now."""
+
+    running: int
+    sleeping: int
+
+
 class Previous(Frozen):
     """How the run before this one ended, where that matters to whoever continues it."""
 
@@ -73,7 +86,12 @@ class Previous(Frozen):
 
 
 class SessionView(Frozen):
-    """One session as `status` and `wait` tell it."""
+    """One session as `status` and `wait` tell it.
+
+    `cpu_since_event_s` and `processes` are evidence of life while it runs; `cpu_s` to `oom_kills`
+    are figures of its last run, null where nobody counted. `oom_kills` counts the processes that
+    the kernel killed for memory, claude or its tools, at the limit that `oom_scope` names.
+    """
 
     name: str
     session_id: str
@@ -86,12 +104,19 @@ class SessionView(Frozen):
     max_turns: int = 1
     last_event_age_s: float | None = None
     open_tool: OpenTool | None = None
+    cpu_since_event_s: float | None = None
+    processes: Processes | None = None
     goal: str | None = None
     report_file: str | None = None
     message: str | None = None
     result: str | None = None
     cost_usd: float | None = None
+    cpu_s: float | None = None
     peak_memory_bytes: int | None = None
+    memory_max_bytes: int | None = None
+    oom_kills: int | None = None
+    oom_scope: OomScope | None = None
+    containment: Containment | None = None
 
 
 class StartReply(Frozen):
@@ -108,6 +133,7 @@ class StartReply(Frozen):
 class StatusReply(Frozen):
     """The structured answer of `status` without a name."""
 
+    containment: Containment
     sessions: list[SessionView]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -21,6 +21,7 @@ from pydantic_settings import (
 )
 
 from hive_subagent.errors import ConfigurationError
+from hive_subagent.sizes import parse_size
 
 PermissionMode = Literal["acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan"]
 
@@ -32,6 +33,7 @@ def _absolute(path: Path) -> Path:
 
 
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
+Size = Annotated[int, BeforeValidator(parse_size)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -75,6 +77,8 @@ class Settings(BaseSettings):
     interrupt_grace_s: Seconds = 5.0
     exit_grace_s: Seconds = 10.0
     shutdown_grace_s: Seconds = 10.0
+    turn_timeout_s: Seconds | None = None
+    memory_max: Size | None = None
     max_running: Annotated[int, Field(ge=1)] = 8
     default_max_turns: Annotated[int, Field(ge=1)] = 5
 

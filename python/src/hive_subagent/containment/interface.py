@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
-from hive_subagent.models import ProcessInfo
+from hive_subagent.models import Containment, OomScope, ProcessInfo
 
-Kind = Literal["session", "cgroup"]
-# the run's own limit, that of the whole service, or one above both (the machine's in the end)
-OomScope = Literal["run", "service", "machine"]
+Kind = Containment
+__all__ = ["Enclosure", "Kind", "OomScope", "Usage"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,13 +98,14 @@ class Carrier:
         token = self.registry.mint(session) if launch.order.goal is not None else None
         enclosure: Enclosure | None = None
         try:
-            enclosure = self.containment.open(run_id)
+            enclosure = self.containment.open(run_id, memory_max=launch.record.memory_max)
             run = session.run = Run(
                 run_id,
                 launch.order,
                 enclosure,
                 self.tasks,
                 exit_grace_s=self.settings.exit_grace_s,
+                interrupt_grace_s=self.settings.interrupt_grace_s,
             )
             invocation = self._invocation(launch, self.access.grant(run_id, token=token), enclosure)
             try:

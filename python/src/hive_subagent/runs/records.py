@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from hive_subagent.instance import private_directory, write_private
-from hive_subagent.models import Cause, Frozen, State, StopReason
+from hive_subagent.models import Cause, Containment, Frozen, OomScope, State, StopReason
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,12 @@ class Ending(Frozen):
     max_turns: int = 1
     cost_usd: float | None = None
     cost_total: float | None = None
+    cpu_s: float | None = None
     peak_memory_bytes: int | None = None
+    memory_max_bytes: int | None = None
+    oom_kills: int | None = None
+    oom_scope: OomScope | None = None
+    containment: Containment | None = None
     at: str
 
 
@@ -47,6 +52,8 @@ class SessionRecord(Frozen):
     goal: str | None = None
     max_turns: int | None = None
     report_file: str | None = None
+    memory_max: int | None = None
+    turn_timeout_s: float | None = None
     ending: Ending | None = None
 
 

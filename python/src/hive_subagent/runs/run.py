@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import TaskGroup
 
-from hive_subagent.claude.conversation import Message
+from hive_subagent.claude.conversation import Event, Message
 from hive_subagent.claude.invocation import Invocation
 from hive_subagent.claude.outcome import Completed, Exit, Failed, Outcome, decide, final_text
 from hive_subagent.claude.process import RunningClaude
 from hive_subagent.containment.interface import Enclosure, Usage
-from hive_subagent.models import Cause, ProcessInfo
+from hive_subagent.models import Cause, Containment, ProcessInfo
 from hive_subagent.runs import wording
 from hive_subagent.runs.ladder import Ladder
 
@@ -31,6 +31,7 @@ class Order:
     prompt: str
     goal: str | None = None
     max_turns: int = 1
+    turn_timeout_s: float | None = None
 
 
 @dataclass
@@ -54,7 +55,7 @@ class Finish:
     outcome: Outcome
     cost_total: float | None
     cost_is_of_the_session: bool
-    peak_memory_bytes: int | None
+    usage: Usage
 
 
 class Run:
@@ -68,6 +69,7 @@ class Run:
         tasks: TaskGroup,
         *,
         exit_grace_s: float,
+        interrupt_grace_s: float,
     ) -> None:
         self.run_id = run_id
         self.order = order
@@ -79,6 +81,7 @@ class Run:
         self._enclosure = enclosure
         self._tasks = tasks
         self._exit_grace_s = exit_grace_s
+        self._interrupt_grace_s = interrupt_grace_s
         self._message: Message | None = None
         self._verdict: Outcome | None = None
         self._ladder: Ladder | None = None
@@ -97,7 +100,7 @@ class Run:
             wording.first_prompt(order.prompt, goal=order.goal, max_turns=order.max_turns)
         )
         if self.stopped_by is not None:
-            self._climb(self._exit_grace_s, force=True)
+            self._climb(self._interrupt_grace_s, force=True)
         with anyio.move_on_after(confirm_s):
             return await claude.first_event()
         return not claude.over
@@ -107,7 +110,7 @@ class Run:
         claude, message = self.claude, self._message
         assert claude is not None
         while message is not None:
-            answer = await claude.answered(message)
+            answer = await self._answer(claude, message)
             self._judge()
             if answer is None or self.stopped_by is not None or self._is_last_turn():
                 break
@@ -118,6 +121,12 @@ class Run:
                 wording.next_prompt(goal=goal, turn=self.turn, max_turns=self.order.max_turns)
             )
         claude.end_input()
+
+    async def _answer(self, claude: RunningClaude, message: Message) -> Event | None:
+        with anyio.move_on_after(self.order.turn_timeout_s):
+            return await claude.answered(message)
+        self.stop(Cause.TIMEOUT, step_s=self._interrupt_grace_s)
+        return await claude.answered(message)
 
     def stop(self, cause: Cause, *, step_s: float, force: bool = False) -> None:
         """Climb the ladder, or hurry up it. A turn that has its answer already stays finished."""
@@ -155,7 +164,7 @@ class Run:
             outcome=outcome,
             cost_total=claude.conversation.cost_total,
             cost_is_of_the_session=claude.conversation.cost_is_of_the_session,
-            peak_memory_bytes=usage.peak_memory_bytes,
+            usage=usage,
         )
 
     async def _see_out(self, claude: RunningClaude) -> Exit | None:
@@ -186,6 +195,16 @@ class Run:
         ended = await self._enclosure.end()
         self.died |= {process.pid: process for process in ended}
 
+    @property
+    def usage(self) -> Usage:
+        """What the run has used until now, and whether it moves."""
+        return self._enclosure.usage()
+
+    @property
+    def containment(self) -> Containment:
+        """How it is kept together."""
+        return self._enclosure.kind
+
     def _judge(self) -> None:
         message = self._message
         if self._verdict is None and message is not None and message.result is not None:
@@ -206,6 +225,6 @@ class Run:
             None,
             exit_,
             stopped_by=self.stopped_by,
-            oom=bool(usage.oom_kills),
+            oom=(usage.oom_kills or 0) > (usage.oom_survived or 0),
             stderr=claude.stderr,
         )

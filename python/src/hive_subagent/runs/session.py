@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from typing import Any
 
 import anyio
 
 from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome
 from hive_subagent.claude.transcripts import TranscriptLock
-from hive_subagent.models import Previous, SessionView, State, StopReason
+from hive_subagent.containment import Usage
+from hive_subagent.models import Previous, Processes, SessionView, State, StopReason
+from hive_subagent.runs.evidence import Silence
 from hive_subagent.runs.records import Ending, SessionRecord
 from hive_subagent.runs.run import Finish, Run
 from hive_subagent.runs.text import fit
@@ -29,6 +32,13 @@ class LiveSession:
         self.owed = False
         self.over = anyio.Event()
         self._since = time.monotonic()
+        self._silence = Silence()
+
+    def look(self) -> None:
+        """Keep the evidence of life up to date."""
+        if self.run is not None and self.run.claude is not None:
+            run, conversation = self.run, self.run.claude.conversation
+            self._silence.look(conversation.last_line_at, lambda: run.usage.cpu_s)
 
     def view(self) -> SessionView:
         """The session as it stands."""
@@ -36,6 +46,7 @@ class LiveSession:
         claude = run.claude if run else None
         conversation = claude.conversation if claude else None
         last = conversation.last_line_at if conversation else self._since
+        usage = run.usage if run and claude else None
         running = conversation is not None and conversation.begun
         return SessionView(
             name=record.name,
@@ -46,6 +57,10 @@ class LiveSession:
             max_turns=run.order.max_turns if run else 1,
             last_event_age_s=round(max(0.0, time.monotonic() - last), 3),
             open_tool=conversation.open_tool if conversation else None,
+            cpu_since_event_s=self._silence.used(last, usage.cpu_s) if usage else None,
+            processes=Processes(running=usage.running, sleeping=usage.sleeping) if usage else None,
+            **(_figures(usage) if usage else {}),
+            containment=run.containment if run else None,
             goal=record.goal,
             report_file=record.report_file,
         )
@@ -93,9 +108,20 @@ def ending_of(session: LiveSession, run: Run, finish: Finish) -> Ending:
         max_turns=run.order.max_turns,
         cost_usd=cost,
         cost_total=total,
-        peak_memory_bytes=finish.peak_memory_bytes,
+        **_figures(finish.usage),
+        containment=run.containment,
         at=now(),
     )
+
+
+def _figures(usage: Usage) -> dict[str, Any]:
+    return {
+        "cpu_s": None if usage.cpu_s is None else round(usage.cpu_s, 3),
+        "peak_memory_bytes": usage.peak_memory_bytes,
+        "memory_max_bytes": usage.memory_max_bytes,
+        "oom_kills": usage.oom_kills,
+        "oom_scope": usage.oom_scope,
+    }
 
 
 def now() -> str:

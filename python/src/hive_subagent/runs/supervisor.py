@@ -28,8 +28,11 @@ from hive_subagent.runs.records import SessionRecord
 from hive_subagent.runs.run import Order
 from hive_subagent.runs.session import LiveSession, ended_view
 from hive_subagent.runs.waiting import Progress, until_over
+from hive_subagent.runs.wishes import Wishes
 
 log = logging.getLogger(__name__)
+
+NO_WISHES = Wishes()
 
 
 class Supervisor:
@@ -51,29 +54,18 @@ class Supervisor:
         name: str,
         prompt_file: str,
         *,
-        model: str | None = None,
         trigger: str | None = None,
         dir: str | None = None,
-        goal: str | None = None,
-        max_turns: int | None = None,
-        report_file: str | None = None,
+        wishes: Wishes = NO_WISHES,
     ) -> tuple[StartReply, str]:
         """A new session under `name`; a finished one of that name is archived."""
         self._check_call(name)
         directory = checks.check_directory(dir or "", base=self._settings.work_dir)
         brief = checks.read_brief(prompt_file, base=directory)
         prompt = checks.check_text("trigger", trigger or wording.DEFAULT_TRIGGER)
-        record = self._with_wishes(
-            SessionRecord(
-                name=name,
-                session_id=str(uuid.uuid4()),
-                dir=str(directory),
-                ours=True,
-                model=model,
-            ),
-            goal=goal,
-            max_turns=max_turns,
-            report_file=report_file,
+        record = wishes.granted(
+            SessionRecord(name=name, session_id=str(uuid.uuid4()), dir=str(directory), ours=True),
+            self._settings,
         )
         program = self._check_claude(directory)
         # from the first check to the launch nothing waits, so no other call can come between
@@ -93,11 +85,8 @@ class Supervisor:
         name: str,
         prompt: str,
         *,
-        model: str | None = None,
         dir: str | None = None,
-        goal: str | None = None,
-        max_turns: int | None = None,
-        report_file: str | None = None,
+        wishes: Wishes = NO_WISHES,
     ) -> tuple[StartReply, str]:
         """Another run of an existing session; one that is not ours is asked of claude."""
         self._check_call(name)
@@ -113,12 +102,7 @@ class Supervisor:
                 f"subagent `{name}` was started in {known.dir}, not in {directory}: leave `dir`"
                 " out, it cannot move a session"
             )
-        record = self._with_wishes(
-            known.model_copy(update={"model": model or known.model}),
-            goal=goal,
-            max_turns=max_turns,
-            report_file=report_file,
-        )
+        record = wishes.granted(known, self._settings)
         program = self._check_claude(directory)
         reply, begun = await self._carrier.launch(
             Launch(
@@ -130,7 +114,7 @@ class Supervisor:
                 lock=self._lock(record) if record.session_id else None,
             )
         )
-        return reply, wording.continued(reply, begun=begun)
+        return reply, wording.continued(reply, before=ended_view(known), begun=begun)
 
     async def status(self, name: str) -> tuple[SessionView, str]:
         """How one session is doing."""
@@ -142,8 +126,11 @@ class Supervisor:
         live = [session.record.name for session in self._registry.live]
         names = [*live, *(n for n in self._registry.names if n not in live)]
         views = [self._view(name) for name in names]
+        containment = self._carrier.containment.kind
         text = "\n".join(wording.describe(view) for view in views)
-        return StatusReply(sessions=views), text or "No subagent has run in this daemon's life."
+        return StatusReply(
+            containment=containment, sessions=views
+        ), text or "No subagent has run in this daemon's life."
 
     async def interrupt(self, name: str, *, force: bool = False) -> tuple[InterruptReply, str]:
         """Stop what runs under `name`; returns once it is over."""
@@ -225,29 +212,6 @@ class Supervisor:
             raise Refused(problem)
         return checks.check_program(settings.claude_bin, os.environ.get("PATH"))
 
-    def _with_wishes(
-        self,
-        record: SessionRecord,
-        *,
-        goal: str | None,
-        max_turns: int | None,
-        report_file: str | None,
-    ) -> SessionRecord:
-        """The record with what this call overrides; an empty string takes a value away."""
-        changes: dict[str, object] = {}
-        if goal is not None:
-            changes["goal"] = goal.strip() or None
-        if max_turns is not None:
-            changes["max_turns"] = checks.check_max_turns(max_turns)
-        elif record.max_turns is None:
-            changes["max_turns"] = self._settings.default_max_turns
-        if report_file is not None:
-            base = Path(record.dir)
-            changes["report_file"] = (
-                checks.check_report_file(report_file, base=base) if report_file else None
-            )
-        return record.model_copy(update=changes)
-
     def _lock(self, record: SessionRecord) -> transcripts.TranscriptLock | None:
         config_dir = self._settings.claude_config_dir
         if holder := transcripts.live_holder(config_dir, record.session_id):
@@ -271,8 +235,13 @@ class Supervisor:
 
 def _order(record: SessionRecord, prompt: str) -> Order:
     if record.goal is None:
-        return Order(prompt=prompt)
-    return Order(prompt=prompt, goal=record.goal, max_turns=record.max_turns or 1)
+        return Order(prompt=prompt, turn_timeout_s=record.turn_timeout_s)
+    return Order(
+        prompt=prompt,
+        goal=record.goal,
+        max_turns=record.max_turns or 1,
+        turn_timeout_s=record.turn_timeout_s,
+    )
 
 
 def _view_of(session: LiveSession) -> SessionView:

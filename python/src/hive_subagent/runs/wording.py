@@ -8,7 +8,6 @@ from __future__ import annotations
 from hive_subagent.models import (
     Cause,
     InterruptReply,
-    Previous,
     SessionView,
     StartReply,
     State,
@@ -62,17 +61,16 @@ def started(reply: StartReply, *, begun: bool) -> str:
     )
 
 
-def continued(reply: StartReply, *, begun: bool) -> str:
-    """The answer of `continue`; says so when the turn before was cut."""
+def continued(reply: StartReply, *, before: SessionView, begun: bool) -> str:
+    """The answer of `continue`; says so when the run before was cut."""
     note = ""
-    if reply.previous is not None and reply.previous.state is State.KILLED:
-        how = killed_by(reply.previous)
+    if before.state is State.KILLED:
         note = (
-            f" Its previous turn was KILLED ({how}): work of that turn may be half done, so have"
-            " it check before it builds on it."
+            f" Its previous turn was KILLED ({killed_by(before)}): work of that turn may be half"
+            " done, so have it check before it builds on it."
         )
-    elif reply.previous is not None and reply.previous.state is State.FAILED:
-        note = " Its previous run had failed."
+    elif before.state is State.FAILED:
+        note = f" Its previous run had failed: {before.message}"
     return (
         f"Subagent `{reply.name}` goes on in {reply.dir} and is {_pace(begun)}.{note}"
         " You will be told once how this run ended."
@@ -83,20 +81,50 @@ def _pace(begun: bool) -> str:
     return "running" if begun else "started, but has not said a word yet (look at `status`)"
 
 
-def killed_by(ending: Previous | SessionView) -> str:
+def killed_by(view: SessionView) -> str:
     """What killed a run, in a few words."""
-    by = f" by {ending.signal}" if ending.signal else ""
-    match ending.cause:
+    by = f" by {view.signal}" if view.signal else ""
+    match view.cause:
         case Cause.OOM:
-            return "out of memory: the kernel's OOM killer took it"
+            return f"out of memory: {_oom(view)}"
         case Cause.INTERRUPT:
             return f"interrupted{by}"
         case Cause.TIMEOUT:
-            return f"timed out{by}"
+            return f"its turn took longer than it was given; ended{by}"
         case Cause.DAEMON_STOP:
             return f"the daemon stopped{by}"
         case _:
             return f"ended{by or ' by a signal'} from outside"
+
+
+def _oom(view: SessionView) -> str:
+    peak = f"; its peak was {_size(view.peak_memory_bytes)}" if view.peak_memory_bytes else ""
+    match view.oom_scope:
+        case "run":
+            limit = f" of {_size(view.memory_max_bytes)}" if view.memory_max_bytes else ""
+            return f"the kernel killed claude at this run's own limit{limit}{peak}"
+        case "service":
+            return f"the kernel killed claude at the limit of the whole service{peak}"
+        case _:
+            return f"the kernel's OOM killer took claude{peak}"
+
+
+def _tools_lost(view: SessionView) -> str:
+    kills = view.oom_kills or 0
+    if view.cause is Cause.OOM:
+        kills -= 1
+    if kills <= 0:
+        return ""
+    what = "a tool" if kills == 1 else f"{kills} tool processes"
+    limit = f" at a limit of {_size(view.memory_max_bytes)}" if view.memory_max_bytes else ""
+    return f" The kernel killed {what} of it for memory{limit}; claude itself went on."
+
+
+def _size(size: int) -> str:
+    for unit, power in (("GiB", 3), ("MiB", 2), ("KiB", 1)):
+        if size >= 1024**power:
+            return f"{size / 1024**power:.4g} {unit}"
+    return f"{size} bytes"
 
 
 def describe(view: SessionView) -> str:
@@ -118,17 +146,23 @@ def describe(view: SessionView) -> str:
 
 def _running(view: SessionView) -> str:
     turn = f", turn {view.turn} of {view.max_turns}" if view.goal else ""
-    tool = (
-        f" The tool {view.open_tool.name} has been open for {_age(view.open_tool.age_s)}: quiet"
-        " is normal while a tool runs."
-        if view.open_tool
-        else ""
+    age = _age(view.last_event_age_s)
+    told = [f"`{view.name}` is running{turn}; its last sign of life was {age} ago."]
+    if view.open_tool:
+        told.append(
+            f"The tool {view.open_tool.name} has been open for {_age(view.open_tool.age_s)}: quiet"
+            " is normal while a tool runs."
+        )
+    if view.processes is not None and view.cpu_since_event_s is not None:
+        told.append(
+            f"Since then it used {view.cpu_since_event_s:.1f} s of CPU;"
+            f" {view.processes.running} of its processes run, {view.processes.sleeping} sleep."
+        )
+    told.append(
+        "Seconds mean it works, and so does a quiet one that uses CPU; minutes of silence without"
+        " either mean it may be stuck, then `interrupt` it."
     )
-    return (
-        f"`{view.name}` is running{turn}; its last sign of life was"
-        f" {_age(view.last_event_age_s)} ago.{tool} Seconds mean it works; minutes without an open"
-        " tool mean it may be stuck, then `interrupt` it."
-    )
+    return " ".join(told) + _tools_lost(view)
 
 
 def _age(seconds: float | None) -> str:
@@ -141,7 +175,7 @@ def _age(seconds: float | None) -> str:
 
 def ending(view: SessionView) -> str:
     """How the last run of a session ended: the whole text of its notice."""
-    parts = [_ending_sentence(view)]
+    parts = [_ending_sentence(view) + _tools_lost(view)]
     if view.result:
         parts.append(f"Its last answer:\n{view.result}")
     if view.report_file:

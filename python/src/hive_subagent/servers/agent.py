@@ -15,6 +15,7 @@ from pydantic import Field
 from hive_subagent import __version__
 from hive_subagent.models import InterruptReply, StartReply, WaitReply
 from hive_subagent.runs.supervisor import Supervisor
+from hive_subagent.runs.wishes import Wishes
 from hive_subagent.servers.answers import OptionalText, answering
 
 INSTRUCTIONS = (
@@ -30,6 +31,10 @@ Goal = Annotated[
 ]
 MaxTurns = Annotated[int | None, Field(description="most turns of a run with a goal")]
 ReportFile = Annotated[OptionalText, Field(description="file that each ending is appended to")]
+MemoryMax = Annotated[
+    str | int | None, Field(description="bytes or 512M style; can only lower the operator's limit")
+]
+TurnTimeout = Annotated[float | None, Field(description="seconds after which a turn is ended")]
 Dir = Annotated[OptionalText, Field(description="directory the session is started in")]
 
 
@@ -49,18 +54,17 @@ def build_agent_server(supervisor: Supervisor) -> MCPServer:
         goal: Goal = None,
         max_turns: MaxTurns = None,
         report_file: ReportFile = None,
+        memory_max: MemoryMax = None,
+        turn_timeout_s: TurnTimeout = None,
     ) -> Annotated[CallToolResult, StartReply]:
         """Start a fresh subagent in the background. A finished one of that name is archived."""
         return await answering(
             supervisor.start(
                 name,
                 prompt_file,
-                model=model,
                 trigger=trigger,
                 dir=dir,
-                goal=goal,
-                max_turns=max_turns,
-                report_file=report_file,
+                wishes=Wishes(model, goal, max_turns, report_file, memory_max, turn_timeout_s),
             )
         )
 
@@ -73,17 +77,16 @@ def build_agent_server(supervisor: Supervisor) -> MCPServer:
         goal: Goal = None,
         max_turns: MaxTurns = None,
         report_file: ReportFile = None,
+        memory_max: MemoryMax = None,
+        turn_timeout_s: TurnTimeout = None,
     ) -> Annotated[CallToolResult, StartReply]:
         """Give a session that is not running another turn, whatever ended the last one."""
         return await answering(
             supervisor.continue_(
                 name,
                 prompt,
-                model=model,
                 dir=dir,
-                goal=goal,
-                max_turns=max_turns,
-                report_file=report_file,
+                wishes=Wishes(model, goal, max_turns, report_file, memory_max, turn_timeout_s),
             )
         )
 

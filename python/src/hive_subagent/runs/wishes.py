@@ -1,0 +1,62 @@
+"""What a call may ask of a session beside its work."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hive_subagent.errors import Refused
+from hive_subagent.runs import checks
+from hive_subagent.runs.records import SessionRecord
+from hive_subagent.settings import Settings
+from hive_subagent.sizes import parse_size
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """None leaves a value as it is; an empty text takes a goal or a report file away."""
+
+    model: str | None = None
+    goal: str | None = None
+    max_turns: int | None = None
+    report_file: str | None = None
+    memory_max: str | int | None = None
+    turn_timeout_s: float | None = None
+
+    def granted(self, record: SessionRecord, settings: Settings) -> SessionRecord:
+        """The record with these wishes. Raises Refused."""
+        changes: dict[str, Any] = {}
+        if self.model is not None:
+            changes["model"] = self.model or None
+        if self.goal is not None:
+            changes["goal"] = self.goal.strip() or None
+        if self.max_turns is not None:
+            changes["max_turns"] = checks.check_max_turns(self.max_turns)
+        elif record.max_turns is None:
+            changes["max_turns"] = settings.default_max_turns
+        if self.report_file is not None:
+            base = Path(record.dir)
+            wanted = self.report_file
+            changes["report_file"] = checks.check_report_file(wanted, base=base) if wanted else None
+        if self.memory_max is not None:
+            changes["memory_max"] = _size(self.memory_max)
+        if self.turn_timeout_s is not None:
+            changes["turn_timeout_s"] = _seconds(self.turn_timeout_s)
+        elif record.turn_timeout_s is None:
+            changes["turn_timeout_s"] = settings.turn_timeout_s
+        return record.model_copy(update=changes)
+
+
+def _size(text: str | int) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise Refused(f"memory_max {error}") from None
+
+
+def _seconds(seconds: float) -> float:
+    if not 0 < seconds < math.inf:
+        raise Refused(f"turn_timeout_s {seconds} is out of range: give seconds above 0")
+    return seconds
