@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from e2e.script import Say, say
+from e2e.script import Say, bash, say
 from e2e.versions import on_both_versions
 from e2e.world import World
 from hive_subagent.claude import protocol
@@ -83,3 +83,35 @@ async def test_every_message_is_replayed_before_the_result_that_answers_it(world
             assert message.consumed
             assert result is not None
             assert result["result"] == text
+
+
+@on_both_versions
+async def test_a_result_of_a_background_task_does_not_answer_a_message_sent_meanwhile(
+    world: World,
+) -> None:
+    gate = anyio.Event()
+    background = bash("perl -e 'sleep 1'", run_in_background=True)
+    first = world.api.script(background, say("one"), Say(text="of the task", after=gate))
+    second = world.api.script(say("two"))
+    async with driven(world) as claude:
+        await claude.answered(claude.send(first))
+        await world.api.until(lambda calls: len(calls) == 3)
+        message = claude.send(second)
+        gate.set()
+        result = await claude.answered(message)
+    assert result is not None
+    assert result["result"] == "two"
+
+
+@on_both_versions
+async def test_a_turn_that_a_background_task_reopened_can_answer_a_message(world: World) -> None:
+    """The one result then carries the task as its origin, though it answers us."""
+    background = bash("perl -e 'sleep 1'", run_in_background=True)
+    first = world.api.script(background, say("one"), bash("perl -e 'sleep 2'"), say("?"))
+    second = world.api.script(say("two"))
+    async with driven(world) as claude:
+        await claude.answered(claude.send(first))
+        await world.api.until(lambda calls: len(calls) == 3)
+        result = await claude.answered(claude.send(second))
+    assert result is not None
+    assert result["result"] == "two"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 
 import pytest
 
-from e2e.cli import speak
+from e2e.cli import speak, speaking
 from e2e.script import say
 from e2e.versions import on_both_versions
 from e2e.world import World
@@ -68,9 +70,6 @@ async def test_a_session_that_somebody_else_began_goes_on_by_its_title(world: Wo
 @on_both_versions
 async def test_an_older_transcript_of_ours_is_not_cleaned_away(world: World) -> None:
     """R23. A CLI without our settings deletes transcripts of 30 days at its start."""
-    import os
-    import time
-
     async with world.daemon():
         await world.start("lint", world.api.script(say("one")))
         await world.ended("lint")
@@ -81,3 +80,22 @@ async def test_an_older_transcript_of_ours_is_not_cleaned_away(world: World) -> 
         await world.ended("other")
         await world.must("continue", name="lint", prompt=world.api.script(say("three")))
         assert (await world.ended("lint"))["result"] == "three"
+
+
+@on_both_versions
+async def test_a_session_that_another_claude_holds_is_not_continued_beside_it(
+    world: World,
+) -> None:
+    """R22. claude itself has no lock, both would append to one transcript."""
+    async with world.daemon():
+        reply = await world.start("lint", world.api.script(say("one")))
+        await world.ended("lint")
+        resume = f"--resume={reply['session_id']}"
+        async with speaking(world, resume, environment={}) as other:
+            await other.send(world.api.script(say("somebody else's turn")))
+            await other.results(1)
+            text = await world.refused("continue", name="lint", prompt="go on")
+            assert str(other.process.pid) in text
+        await world.must("continue", name="lint", prompt=world.api.script(say("mine again")))
+        assert (await world.ended("lint"))["result"] == "mine again"
+    assert [notice["kind"] for notice in world.notices()] == ["finished", "finished"]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from e2e.script import bash, say, use
+from e2e.script import Say, bash, say, use
 from e2e.versions import on_both_versions
 from e2e.world import World
 
@@ -104,3 +104,14 @@ async def test_starting_a_finished_name_again_archives_the_session_before(world:
     assert (session["result"], session["session_id"]) == ("two", second["session_id"])
     kept = {path.name for path in world.sandbox.config.glob("projects/*/*.jsonl*")}
     assert kept == {f"{first['session_id']}.jsonl.archived", f"{second['session_id']}.jsonl"}
+
+
+async def test_an_answer_of_5_mb_finishes_a_run_and_its_beginning_is_told(world: World) -> None:
+    """R4. In `result` it is cut at 8,000 bytes, on a character boundary."""
+    text = "äöü€" * (5 * 1024 * 1024 // 9)
+    async with world.daemon():
+        await world.start("long", world.api.script(Say(text=text, chunks=200)))
+        session = await world.ended("long")
+    assert session["stop_reason"] == "turn_ended"
+    assert text.startswith(session["result"][:1000])
+    assert 7_900 < len(session["result"].encode()) <= 8_000
