@@ -14,7 +14,7 @@ import pytest
 from hive_subagent.containment import Containment, Enclosure
 from hive_subagent.containment.cgroupfs import Cgroup
 from hive_subagent.containment.oom import OomAccount
-from hive_subagent.containment.watch import Watches
+from hive_subagent.inotify import Watches
 
 from .conftest import BASE_ENVIRONMENT, is_alive, until
 from .plain import PlainDirectories, plain_unit, set_events

@@ -11,8 +11,8 @@ from hive_subagent.containment import proc
 from hive_subagent.containment.cgroupfs import Cgroup
 from hive_subagent.containment.delegation import Delegation
 from hive_subagent.containment.proc import Process
-from hive_subagent.containment.watch import Watches
 from hive_subagent.errors import Refused
+from hive_subagent.inotify import Watches
 
 logger = logging.getLogger(__name__)
 

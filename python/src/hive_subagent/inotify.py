@@ -1,4 +1,4 @@
-"""Word from the kernel when a file has changed: one inotify descriptor for many files."""
+"""Word from the kernel when a file or a directory has changed: inotify, one descriptor for many."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-_IN_MODIFY = 0x2
+MODIFIED = 0x2
+"""The file was written to."""
+
+WRITTEN_OR_MOVED_IN = 0x8 | 0x80
+"""In a directory: a file that was open for writing was closed, or one was renamed into it."""
+
 _HEADER = struct.Struct("iIII")
 
 
@@ -27,11 +32,11 @@ class Watches:
         self._callbacks: dict[int, Callable[[], None]] = {}
         self._libc = ctypes.CDLL(None, use_errno=True)
 
-    def add(self, path: Path, changed: Callable[[], None]) -> int | None:
-        """Watch a file; returns a handle, or None where that is not possible."""
+    def add(self, path: Path, changed: Callable[[], None], *, mask: int = MODIFIED) -> int | None:
+        """Watch a file or directory; returns a handle, or None where that is not possible."""
         if not self._open():
             return None
-        watch: int = self._libc.inotify_add_watch(self._fd, os.fsencode(path), _IN_MODIFY)
+        watch: int = self._libc.inotify_add_watch(self._fd, os.fsencode(path), mask)
         if watch < 0:
             return None
         self._callbacks[watch] = changed
