@@ -230,7 +230,16 @@ class Hooks:
             "effort": {"level": stub.options.effort or "medium"},
             "hook_event_name": name,
             **event,
+            **self._agent(),
         }
+
+    def _agent(self) -> Json:
+        """Within a subagent an event says whose it is."""
+        turn = self._stub.turn
+        if turn is None or not turn.inner:
+            return {}
+        call, kind = turn.inner["parent_tool_use_id"], turn.inner["subagent_type"]
+        return {"agent_id": f"a{call[-16:]}", "agent_type": kind}
 
     def request(self, request: Json, timeout_s: float | None) -> Json | None:
         """Ask over the control channel; None on a timeout, an error or a closed stdin."""

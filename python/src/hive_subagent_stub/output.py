@@ -69,7 +69,7 @@ class Output:
     def _write_some(self) -> int:
         try:
             if self._extra >= 0:
-                return os.write(self._extra, memoryview(self._pending)[:1048576].tobytes())
+                return os.write(self._extra, memoryview(self._pending)[:262144].tobytes())
             if self._file:
                 return os.write(self.fd, bytes(self._pending))
             # poll promises room for PIPE_BUF bytes, no more

@@ -48,7 +48,7 @@ class Permissions:
     """The mode and the lists of one process."""
 
     def __init__(self, options: Options, settings: Json, *, old: bool) -> None:
-        self._old = old
+        self.old = old
         rules = settings.get("permissions") or {}
         default = rules.get("defaultMode") if isinstance(rules, dict) else None
         # measured: the bypass flag beats every other mode
@@ -64,7 +64,7 @@ class Permissions:
 
     def visible(self, mcp_tools: list[str]) -> list[str]:
         """`tools` of init."""
-        base = catalogue.OLD_TOOLS if self._old else catalogue.TOOLS
+        base = catalogue.OLD_TOOLS if self.old else catalogue.TOOLS
         if self._only is not None and self._only != ["default"]:
             base = self._only
         return [tool for tool in base + mcp_tools if tool not in self._disallowed]

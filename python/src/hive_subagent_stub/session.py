@@ -37,6 +37,7 @@ class Session:
         self._begun = False
         self._last_uuid: str | None = None
         self._live: str | None = None
+        self._file = -1
 
     @classmethod
     def open(cls, options: Options, version: Version) -> Session:
@@ -115,7 +116,9 @@ class Session:
         entry = {"pid": os.getpid(), "sessionId": self.id, "cwd": self.cwd, "name": self.title}
         try:
             os.makedirs(os.path.dirname(self._live), mode=0o700, exist_ok=True)
-            _append(self._live, line(entry))
+            file = _open(self._live)
+            os.write(file, line(entry))
+            os.close(file)
         except OSError:
             self._live = None
 
@@ -179,14 +182,12 @@ class Session:
         if not self.saved:
             return
         try:
-            _append(self.path, b"".join(line(entry) for entry in entries))
+            if self._file < 0:
+                self._file = _open(self.path)
+            os.write(self._file, b"".join(line(entry) for entry in entries))
         except OSError:
             self.saved = False
 
 
-def _append(path: str, data: bytes) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(fd, data)
-    finally:
-        os.close(fd)
+def _open(path: str) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)

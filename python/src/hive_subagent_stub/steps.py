@@ -7,8 +7,11 @@ import os
 import sys
 import time
 
+from hive_subagent_stub import shapes
 from hive_subagent_stub._types import TYPE_CHECKING
 from hive_subagent_stub.endings import Exit
+from hive_subagent_stub.ids import uuid4
+from hive_subagent_stub.output import line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +20,8 @@ if TYPE_CHECKING:
     from hive_subagent_stub.stub import Stub
     from hive_subagent_stub.turn import Turn
 
-POLL_S = 0.008
+_POLL_S = 0.008
+_LATER_POLL_S = 0.02  # after a second: hundreds may be waiting
 
 
 def perform(stub: Stub, turn: Turn, step: Step) -> None:
@@ -35,6 +39,11 @@ def perform(stub: Stub, turn: Turn, step: Step) -> None:
     stub.loop.drain(1.0)
     print(f"stub: unknown step {json.dumps(step)[:200]}", file=sys.stderr, flush=True)
     raise Exit(64)
+
+
+def names() -> list[str]:
+    """The main keys of all steps."""
+    return ["end", *_ACTIONS, *(key for keys in _ELSEWHERE.values() for key in keys)]
 
 
 def say(turn: Turn, text: str) -> None:
@@ -59,8 +68,15 @@ def _sleep(stub: Stub, _turn: Turn, step: Step) -> None:
 
 
 def _wait_file(stub: Stub, _turn: Turn, step: Step) -> None:
-    while not os.path.exists(step["wait_file"]):
-        stub.wait(time.monotonic() + POLL_S)
+    wait_for(stub, str(step["wait_file"]))
+
+
+def wait_for(stub: Stub, path: str) -> None:
+    """Wait until a file exists."""
+    begun = time.monotonic()
+    while not os.path.exists(path):
+        now = time.monotonic()
+        stub.wait(now + (_POLL_S if now - begun < 1 else _LATER_POLL_S))
 
 
 def _touch(_stub: Stub, _turn: Turn, step: Step) -> None:
@@ -75,14 +91,23 @@ def _hang(stub: Stub, _turn: Turn, _step: Step) -> None:
 def _lines(stub: Stub, turn: Turn, step: Step) -> None:
     count, size = int(step["lines"]), int(step.get("bytes", 400))
     interval = float(step.get("interval", 0))
-    text = "x" * max(0, size - 480)  # the rest of an assistant line is about that long
+    block = {"type": "text", "text": ""}
+    turn.begin_request()
+    message = shapes.assistant(stub, turn, block)
+    if len(line(message)) > size:  # a real line is longer: leave out what a reader can do without
+        for key in ("stop_reason", "stop_sequence", "usage", "context_management"):
+            del message["message"][key]
+        message.pop("timestamp", None)
+    block["text"] = "x" * max(0, size - len(line(message)))
+    turn.ending.text = block["text"]
+    # only the uuid changes: a stand-in that feeds a benchmark must cost less than what is measured
+    before, after = line(message).split(message["uuid"].encode())
     for _ in range(count):
-        say(turn, text)
+        stub.out.write(before + uuid4().encode() + after)
         if interval:
             stub.wait(time.monotonic() + interval)
-        elif stub.out.waiting > 1 << 20:
-            while stub.out.waiting > 1 << 19:
-                stub.wait(time.monotonic() + 1)
+        while stub.out.waiting > 1 << 20:
+            stub.step(None)
 
 
 def _repeat(_stub: Stub, turn: Turn, step: Step) -> None:
@@ -139,6 +164,7 @@ _ACTIONS: dict[str, Callable[[Stub, Turn, Step], None]] = {
 }
 _ELSEWHERE = {
     "tools": frozenset({"bash", "tool", "mcp", "tools"}),
+    "subagent": frozenset({"subagent"}),
     "api": frozenset({"api_error", "api_retry", "result"}),
     "faults": frozenset(
         {

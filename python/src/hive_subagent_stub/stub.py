@@ -75,6 +75,7 @@ class Stub:
         """Behave as another version from here on; the environment's choice is stronger."""
         if version != self.version.name and not os.environ.get("HIVE_SUBAGENT_STUB_VERSION"):
             self.version = self.session.version = Version(version)
+            self.permissions.old = self.version.old
             self.use_model(self.options.model or self.session.model or "default")
 
     def use_model(self, name: str) -> None:

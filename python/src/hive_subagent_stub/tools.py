@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 from hive_subagent_stub import shapes
@@ -206,8 +205,10 @@ def _run(stub: Stub, turn: Turn, call: Call) -> Outcome:
         return call_tool(stub, call)
     step = call.step
     stub.wait(time.monotonic() + float(step.get("seconds", 0)))
-    while step.get("gate") and not os.path.exists(step["gate"]):
-        stub.wait(time.monotonic() + 0.008)
+    if step.get("gate"):
+        from hive_subagent_stub.steps import wait_for
+
+        wait_for(stub, str(step["gate"]))
     text = str(step.get("result", ""))
     failed = bool(step.get("error"))
     return Outcome(text, f"Error: {text}" if failed else text, is_error=failed)

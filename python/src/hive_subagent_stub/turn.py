@@ -60,36 +60,47 @@ class Turn:
         self.open_to_now = True
         self.opened = self.closing = False
         self.stop_blocks = 0
+        self.inner: Json = {}  # what lines of a subagent say besides
         self.ending = Ending()
 
     def say(self, block: Json, **further: object) -> None:
         """Print one content block of the model; opens an API request if none is open."""
         stub = self.stub
-        if not self.speaking:
-            self.speaking = True
-            self.requests += 1
-            stub.requests += 1
-            self.message_id = token("msg_")
-            self.request_id = stub.request_id()
-        if self.first_token_ms is None:
-            self.first_token_ms = int((time.monotonic() - self.started) * 1000)
-        line = shapes.assistant(stub, self, block) | further
+        self.begin_request()
+        line = shapes.assistant(stub, self, block) | further | self.inner
         stub.out.emit(line)
+        if self.inner:
+            return
         stub.session.record("assistant", line["message"])
         if block["type"] == "text":
             self.ending.text = block["text"]
 
+    def begin_request(self) -> None:
+        """Open an API request unless one is open: blocks up to the next tool result share it."""
+        if not self.speaking:
+            self.speaking = True
+            self.requests += 1
+            self.stub.requests += 1
+            self.message_id = token("msg_")
+            self.request_id = self.stub.request_id()
+        if self.first_token_ms is None:
+            self.first_token_ms = int((time.monotonic() - self.started) * 1000)
+
     def hear(self, content: object, **further: object) -> None:
         """Print one user line and count it."""
-        line = shapes.user(self.stub, content, **further)
-        self.num_turns += 1
+        line = shapes.user(self.stub, content, **further) | self.inner
         self.stub.out.emit(line)
+        if self.inner:
+            return
+        self.num_turns += 1
         self.stub.session.record("user", line["message"])
 
     def step_over(self) -> None:
         """The border between two requests: limits, and messages that came meanwhile."""
         stub = self.stub
         self.speaking = False
+        if self.inner:
+            return
         if any(m.priority == "now" for m in stub.inbox.queue):
             cut = Aborted("now")
             cut.in_tool = True
