@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import anyio
 import pytest
 
-from e2e.cli import speaking
-from e2e.script import Say, say, use
+from e2e.cli import Speaker, speaking
+from e2e.script import Hang, Say, say, use
 from e2e.world import World
 
 pytestmark = pytest.mark.e2e
@@ -20,39 +21,50 @@ TO_THE_BACKGROUND = {
 }
 
 
-def _owner_config(world: World, token: str) -> Path:
-    file = world.sandbox.root / "owner-mcp.json"
-    server = {
-        "type": "http",
-        "url": f"{world.url.removesuffix('/mcp')}/mcp",
-        "alwaysLoad": True,
-        "headers": {"Authorization": f"Bearer {token}"},
-    }
-    file.write_text(json.dumps({"mcpServers": {"subagent": server}}))
-    return file
-
-
-async def test_an_owners_wait_goes_to_the_background_and_wakes_it_with_the_ending(
-    world: World,
-) -> None:
+def _guard(world: World) -> None:
+    """Let the daemon want the owner's token."""
     token_file = world.sandbox.root / "token"
     token_file.write_text("owner-only")
     token_file.chmod(0o600)
     world.settings = {"auth_token_file": str(token_file)}
+
+
+@asynccontextmanager
+async def _owning(world: World, *, token: str = "owner-only") -> AsyncIterator[Speaker]:
+    """A CLI that has the daemon as its MCP server."""
+    server = {
+        "type": "http",
+        "url": f"{world.url}/mcp",
+        "alwaysLoad": True,
+        "headers": {"Authorization": f"Bearer {token}"},
+    }
+    config = world.sandbox.root / "owner-mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"subagent": server}}))
+    flags = ("--strict-mcp-config", f"--mcp-config={config}")
+    async with speaking(world, *flags, environment=TO_THE_BACKGROUND) as parent:
+        yield parent
+
+
+def _owner_script(world: World, child: str) -> str:
     brief = world.sandbox.root / "lint.md"
     brief.write_text("BRIEF-OF-lint\n")
-    gate = anyio.Event()
-    child = world.api.script(Say(text="the linter is happy", after=gate))
-    owner = world.api.script(
+    return world.api.script(
         use("mcp__subagent__start", name="lint", prompt_file=str(brief), trigger=child),
         use("mcp__subagent__wait", names=["lint"], timeout_s=3600),
         say("i shall be told"),
         say("now i know"),
     )
+
+
+async def test_an_owners_wait_goes_to_the_background_and_wakes_it_with_the_ending(
+    world: World,
+) -> None:
+    _guard(world)
+    gate = anyio.Event()
+    child = world.api.script(Say(text="the linter is happy", after=gate))
+    owner = _owner_script(world, child)
     async with world.daemon():
-        config = _owner_config(world, "owner-only")
-        flags = ("--strict-mcp-config", f"--mcp-config={config}")
-        async with speaking(world, *flags, environment=TO_THE_BACKGROUND) as parent:
+        async with _owning(world) as parent:
             await parent.send(f"have it linted {owner}")
             [first] = await parent.results(1)
             assert first["result"] == "i shall be told"
@@ -67,16 +79,26 @@ async def test_an_owners_wait_goes_to_the_background_and_wakes_it_with_the_endin
     assert [notice["kind"] for notice in world.notices()] == ["finished"]
 
 
-async def test_a_stranger_without_the_owners_token_is_refused(world: World) -> None:
-    token_file = world.sandbox.root / "token"
-    token_file.write_text("owner-only")
-    token_file.chmod(0o600)
-    world.settings = {"auth_token_file": str(token_file)}
+async def test_an_owners_wait_in_the_background_outlives_the_daemons_stop_with_a_plain_answer(
+    world: World,
+) -> None:
+    _guard(world)
+    owner = _owner_script(world, world.api.script(Hang()))
+    async with world.daemon() as daemon, _owning(world) as parent:
+        await parent.send(f"have it linted {owner}")
+        await parent.results(1)
+        daemon.terminate()
+        [_, second] = await parent.results(2)
+        assert second["result"] == "now i know"
+        assert "the daemon stopped" in world.api.of(owner)[-1].user_text
+        assert await daemon.wait() == 0
+    assert [notice["kind"] for notice in world.notices()] == ["killed"]
+
+
+async def test_a_stranger_without_the_owners_token_has_no_tools(world: World) -> None:
+    _guard(world)
     named = world.api.script(say("no tools here"))
-    async with world.daemon():
-        config = _owner_config(world, "guessed")
-        flags = ("--strict-mcp-config", f"--mcp-config={config}")
-        async with speaking(world, *flags, environment={}) as parent:
-            await parent.send(f"look around {named}")
-            await parent.results(1)
+    async with world.daemon(), _owning(world, token="guessed") as parent:
+        await parent.send(f"look around {named}")
+        await parent.results(1)
     assert not any("mcp__subagent" in tool for tool in world.api.of(named)[0].tools)

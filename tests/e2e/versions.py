@@ -1,4 +1,4 @@
-"""Marks: what runs the real binary, and what does so on two versions of it."""
+"""The mark of tests that run on both pinned versions of the CLI: they differ there."""
 
 from __future__ import annotations
 

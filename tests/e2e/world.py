@@ -108,7 +108,7 @@ class World:
 
     async def call(self, tool: str, **arguments: Any) -> Answer:
         """Call one tool of the daemon, over a connection of its own."""
-        async with Client(f"{self.url.removesuffix('/mcp')}/mcp") as client:
+        async with Client(f"{self.url}/mcp") as client:
             result = await client.call_tool(tool, arguments, read_timeout_seconds=RUN_S * 2)
         text = "\n".join(part.text for part in result.content if part.type == "text")
         return Answer(text, dict(result.structured_content or {}), bool(result.is_error))
