@@ -115,6 +115,18 @@ async def test_a_chain_that_lives_by_forking_and_exiting_is_broken(run: Run) -> 
     assert list(started.enclosure.survivors) == []
 
 
+async def test_a_chain_that_also_leaves_its_session_at_every_link_is_broken(run: Run) -> None:
+    """R10: no group to kill at once, no parent to follow; 3000 links at most."""
+    link = 'n=$1; [ "$n" -gt 0 ] && setsid "$0" -c "$2" "$0" $((n - 1)) "$2" & exit 0'
+    started = run(["bash", "-c", 'echo ready; bash -c "$1" bash 3000 "$1"; exit 0', "x", link])
+    await started.line()
+
+    await started.enclosure.end()
+
+    assert started.enclosure.processes() == []
+    assert list(started.enclosure.survivors) == []
+
+
 async def test_a_sibling_run_is_not_touched(run: Run) -> None:
     """R15, R16: the end of one run is nobody else's."""
     ours, sibling = run(f"sleep 1003 & echo ready; {FOREVER}"), run(f"echo ready; {FOREVER}")

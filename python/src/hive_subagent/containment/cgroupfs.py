@@ -37,7 +37,7 @@ class Cgroup:
 
     def read(self, name: str) -> str | None:
         """A file's text; None when it, or the cgroup, is not there."""
-        text = proc.read_file(str(self.path / name), 65536)
+        text = proc.read_file(str(self.path / name), whole=True)
         return None if text is None else text.decode(errors="replace").strip()
 
     def number(self, name: str) -> int | None:

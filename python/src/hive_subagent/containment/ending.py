@@ -34,6 +34,7 @@ async def extinguish(
     Two looks in a row, because a process can fork ahead of the place where /proc is being read
     and end behind it. `strike` is called with what is about to be killed, open by descriptor.
     Ends after `bound_s` seconds at the latest; no resisting process makes it raise.
+    Raises OSError when descriptors ran out and did not come back.
     """
     deadline = asyncio.get_running_loop().time() + bound_s
     killed: dict[tuple[int, int], ProcessInfo] = {}
@@ -41,7 +42,13 @@ async def extinguish(
     found: Sequence[Process] = ()
     clean = 0
     while clean < 2:
-        found = await (find if clean == 0 else find_anywhere)()
+        try:
+            found = await (find if clean == 0 else find_anywhere)()
+        except OSError:  # descriptors have run out; who cannot look must not say "nothing"
+            if asyncio.get_running_loop().time() >= deadline:
+                raise
+            await asyncio.sleep(0.05)
+            continue
         targets = [process for process in found if process.key not in refused]
         clean = 0 if targets else clean + 1
         left_s = deadline - asyncio.get_running_loop().time()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -11,8 +12,9 @@ from hive_subagent.models import ProcessInfo
 COMMAND_CUT = 200
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
-# stat, cmdline and limits of one process; longer environments are read to their end
-_ONE_READ = 4096
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+_ONE_READ = 16384  # all of stat and limits, enough of a command line
 
 
 class Process(NamedTuple):
@@ -47,15 +49,27 @@ class Process(NamedTuple):
 Snapshot = Mapping[int, Process]
 
 
-def read_file(path: str, size: int = _ONE_READ) -> bytes | None:
-    """The first `size` bytes of a file of /proc, or None when it is gone or may not be read."""
+def _raise_if_exhausted(error: OSError) -> None:
+    """Any other error means "not there, or not ours"; this one says nothing of the process."""
+    if error.errno in _EXHAUSTED:
+        raise error
+
+
+def read_file(path: str, *, whole: bool = False) -> bytes | None:
+    """What one read of a file of /proc gives, or all of it; None when it may not be read."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+    except OSError as error:
+        _raise_if_exhausted(error)
         return None
     try:
-        return os.read(fd, size)
-    except OSError:
+        text = os.read(fd, _ONE_READ)
+        # a short read is no end: lists come page by page
+        while whole and (more := os.read(fd, _ONE_READ)):
+            text += more
+        return text
+    except OSError as error:
+        _raise_if_exhausted(error)
         return None
     finally:
         os.close(fd)
@@ -102,20 +116,18 @@ def snapshot() -> dict[int, Process]:
 
 def children(pid: int) -> list[int] | None:
     """Pids of the direct children, zombies too; None where the kernel does not list them."""
-    found: list[int] = []
     try:
         threads = os.listdir(f"/proc/{pid}/task")
-    except OSError:
+    except OSError as error:
+        _raise_if_exhausted(error)
         return []
+    found: list[int] = []
     for thread in threads:
-        try:
-            with open(f"/proc/{pid}/task/{thread}/children", "rb") as listing:
-                found.extend(map(int, listing.read().split()))
-        except FileNotFoundError:
-            if not os.path.exists(f"/proc/{pid}/task/{pid}/children"):
-                return None
-        except OSError:
-            continue
+        listing = read_file(f"/proc/{pid}/task/{thread}/children", whole=True)
+        if listing is not None:
+            found.extend(map(int, listing.split()))
+        elif os.path.exists(f"/proc/{pid}/task/{thread}/stat"):
+            return None
     return found
 
 
@@ -151,7 +163,8 @@ def owner(pid: int) -> int | None:
     """The effective user of a process; None when it is gone."""
     try:
         return os.stat(f"/proc/{pid}").st_uid
-    except OSError:
+    except OSError as error:
+        _raise_if_exhausted(error)
         return None
 
 
@@ -160,11 +173,7 @@ def environment_value(pid: int, name: bytes) -> str | None:
 
     The first wins, as with getenv; a process that may not be read has none.
     """
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as environ:
-            entries = environ.read().split(b"\0")
-    except OSError:
-        return None
+    entries = (read_file(f"/proc/{pid}/environ", whole=True) or b"").split(b"\0")
     prefix = name + b"="
     for entry in entries:
         if entry.startswith(prefix):
