@@ -1,0 +1,43 @@
+"""Fixtures for every folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.daemon import Daemon
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """A daemon for all tests of a file; nothing of it may be alive in the end."""
+    made = Daemon(tmp_path_factory.mktemp("world"))
+    made.start()
+    yield from _until_its_end(made)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[Daemon]:
+    """A world for one test; its daemon has yet to be started."""
+    yield from _until_its_end(Daemon(tmp_path))
+
+
+def _until_its_end(made: Daemon) -> Iterator[Daemon]:
+    try:
+        yield made
+        process = made.process
+        if process is not None and process.poll() is None:
+            assert made.stop() == 0, made.log
+            assert made.children() == {}
+            assert "Traceback" not in made.log, made.log
+    finally:
+        if made.process is not None:
+            made.process.kill()
+            made.process.wait()
+        print(made.log if made.log_file.exists() else "")  # shown where a test failed
