@@ -33,6 +33,7 @@ from hive_subagent.instance import (
     state_identity,
     write_private,
 )
+from hive_subagent.intervention.interventions import Interventions
 from hive_subagent.models import Health
 from hive_subagent.notify import notify, pet_watchdog
 from hive_subagent.runs import evidence
@@ -116,11 +117,13 @@ async def serve(settings: Settings) -> None:
                 access = ConfigFiles(
                     settings.runtime, servers, lambda token: f"{url}/signal/{token}/mcp"
                 )
-                supervisor = Supervisor(
-                    Carrier(settings, containment, records, registry, outbox, access, tasks)
+                interventions = Interventions(settings, registry.running)
+                carrier = Carrier(
+                    settings, containment, records, registry, outbox, access, tasks, interventions
                 )
+                supervisor = Supervisor(carrier)
                 app = build_app(
-                    agent=build_agent_server(supervisor),
+                    agent=build_agent_server(supervisor, interventions),
                     signal=build_signal_server(registry),
                     knows_token=lambda token: registry.resolve(token) is not None,
                     health=lambda: Health(

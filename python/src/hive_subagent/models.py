@@ -33,6 +33,7 @@ class StopReason(StrEnum):
     GOAL_REACHED = "goal_reached"
     NEED_HELP = "need_help"
     TURN_CAP = "turn_cap"
+    STOPPED = "stopped"
     KILLED = "killed"
     FAILED = "failed"
 
@@ -53,7 +54,14 @@ Containment = Literal["cgroup", "session"]
 OomScope = Literal["run", "service", "machine"]
 """Whose memory limit a process died at."""
 
-NoticeKind = Literal["finished", "goal_reached", "need_help", "turn_cap", "killed", "failed"]
+NoticeKind = Literal[
+    "finished", "goal_reached", "need_help", "turn_cap", "stopped", "killed", "failed"
+]
+
+InterventionKind = Literal["stop", "redirect", "info"]
+
+InterventionState = Literal["queued", "delivered", "missed"]
+"""`delivered`: claude has consumed it; `missed`: the run ended first."""
 
 
 class OpenTool(Frozen):
@@ -68,6 +76,15 @@ class ProcessInfo(Frozen):
 
     pid: int
     command: str
+
+
+class PendingIntervention(Frozen):
+    """An intervention that has not arrived yet."""
+
+    id: str
+    kind: InterventionKind
+    state: InterventionState
+    age_s: float
 
 
 class Processes(Frozen):
@@ -106,6 +123,7 @@ class SessionView(Frozen):
     open_tool: OpenTool | None = None
     cpu_since_event_s: float | None = None
     processes: Processes | None = None
+    interventions: list[PendingIntervention] = []
     goal: str | None = None
     report_file: str | None = None
     message: str | None = None
@@ -152,6 +170,15 @@ class InterruptReply(Frozen):
     forced: bool
     ended: bool
     processes: list[ProcessInfo]
+
+
+class InterveneReply(Frozen):
+    """The structured answer of `intervene`: the receipt."""
+
+    id: str
+    name: str
+    kind: InterventionKind
+    state: InterventionState
 
 
 class Notice(Frozen):

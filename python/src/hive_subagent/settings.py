@@ -79,6 +79,8 @@ class Settings(BaseSettings):
     shutdown_grace_s: Seconds = 10.0
     turn_timeout_s: Seconds | None = None
     memory_max: Size | None = None
+    stop_grace_s: Seconds = 60.0
+    channels: bool = True
     max_running: Annotated[int, Field(ge=1)] = 8
     default_max_turns: Annotated[int, Field(ge=1)] = 5
 

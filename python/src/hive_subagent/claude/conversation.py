@@ -28,10 +28,13 @@ class Conversation:
     """Feed it blocks of lines; it keeps what a run has to know.
 
     Liveness counts lines, not meanings: any line moves `last_line_at` (monotonic seconds).
-    `on_change` is called after each line that may matter to somebody who waits.
+    `on_change` is called after each line that may matter to somebody who waits, `on_request` for
+    each control request of claude's, `hear` for whatever is read at all.
     """
 
     on_change: Callable[[], None] = lambda: None
+    on_request: Callable[[str, Event], None] = lambda request_id, request: None
+    hear: Callable[[Event], None] | None = None
     clock: Callable[[], float] = time.monotonic
     session_id: str | None = None
     directory: str | None = None
@@ -44,13 +47,18 @@ class Conversation:
     last_line_at: float = field(init=False)
     _message: Message | None = None
     _replays: bool = False
+    _cut: bool = False
     _open_tools: dict[str, tuple[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.last_line_at = self.clock()
 
-    def sent(self, uuid: str) -> Message:
-        """Note that a message went in; the result that answers it will stand in the return."""
+    def sent(self, uuid: str, *, cuts: bool = False) -> Message:
+        """Note that a message went in; the result that answers it will stand in the return.
+
+        `cuts` says that it takes the place of the one before, which was interrupted for it.
+        """
+        self._cut = cuts and self._message is not None and self._message.result is None
         self._message = Message(uuid)
         self.later_result = None
         return self._message
@@ -63,7 +71,7 @@ class Conversation:
             for line in block.split(b"\n"):
                 self._line(line)
             return
-        for line in protocol.telling_lines(block):
+        for line in protocol.telling_lines(block, spoken=self.hear is not None):
             self._line(line)
 
     def alive(self) -> None:
@@ -88,8 +96,12 @@ class Conversation:
             self._system(event)
         elif kind == "result":
             self._result(event)
+        elif kind == "control_request":
+            self._control_request(event)
         elif kind in ("assistant", "user"):
             self._turn(event)
+        if self.hear is not None:
+            self.hear(event)
         self.on_change()
 
     def _system(self, event: Event) -> None:
@@ -112,6 +124,9 @@ class Conversation:
         message = self._message
         if message is None:
             return
+        if self._cut and was_aborted(event):
+            self._cut = False
+            return
         if message.result is None:
             # the end of a background task can produce a result that answers nothing of ours;
             # ours was consumed first, where this claude tells of that at all
@@ -119,6 +134,11 @@ class Conversation:
                 message.result = event
         elif isinstance(decide(event, None), Completed):
             self.later_result = event
+
+    def _control_request(self, event: Event) -> None:
+        request, request_id = event.get("request"), event.get("request_id")
+        if isinstance(request, dict) and isinstance(request_id, str):
+            self.on_request(request_id, request)
 
     def _turn(self, event: Event) -> None:
         if event.get("isReplay") is True:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hive_subagent.claude.hooks import STOPPED
 from hive_subagent.models import Cause
 
 # claude ends with 128+N when it handles a signal itself (143 after SIGTERM)
@@ -41,7 +42,14 @@ class Failed:
     message: str
 
 
-Outcome = Completed | Killed | Failed
+@dataclass(frozen=True)
+class Stopped:
+    """The turn ended after a step because its owner asked for that; `text` is its last text."""
+
+    text: str
+
+
+Outcome = Completed | Killed | Failed | Stopped
 
 
 @dataclass(frozen=True)
@@ -67,13 +75,15 @@ def decide(
     exit: Exit | None,
     *,
     stopped_by: Cause | None = None,
+    halted: bool = False,
     oom: bool = False,
     stderr: str = "",
 ) -> Outcome:
     """The outcome of a turn.
 
     `result` is the top-level result line that answers the turn, or None. `exit` is None while the
-    process lives on for another turn. `stopped_by` is what we did to it before that result came.
+    process lives on for another turn. `stopped_by` is what we did to it before that result came,
+    `halted` says that we answered its hook with a halt.
     `oom` says that the kernel's OOM killer took the process. `stderr` is its last words.
     """
     stderr = stderr.strip()
@@ -81,6 +91,8 @@ def decide(
         return Killed(stopped_by, exit.signal_name if exit else None)
     if result is not None and _is_completed(result):
         return Completed(final_text(result))
+    if result is not None and halted and _is_halt(result):
+        return Stopped(final_text(result))
     if result is not None and was_aborted(result):
         # nobody of ours asked: somebody sent claude a SIGINT
         return Killed(Cause.SIGNAL, "SIGINT", words(result))
@@ -124,6 +136,10 @@ def _is_completed(result: Mapping[str, Any]) -> bool:
         and result.get("subtype") == "success"
         and result.get("terminal_reason") in (None, "completed")
     )
+
+
+def _is_halt(result: Mapping[str, Any]) -> bool:
+    return result.get("is_error") is False and result.get("terminal_reason") in STOPPED
 
 
 def was_aborted(result: Mapping[str, Any]) -> bool:

@@ -16,9 +16,10 @@ from collections.abc import Callable, Sequence
 
 import anyio
 
-from hive_subagent.claude import protocol
+from hive_subagent.claude import hooks, protocol
 from hive_subagent.claude.conversation import Conversation, Event, Message
 from hive_subagent.claude.framing import LineFramer
+from hive_subagent.claude.hooks import Steering
 from hive_subagent.claude.invocation import Invocation
 from hive_subagent.claude.outcome import Exit
 from hive_subagent.errors import SubagentError
@@ -94,11 +95,16 @@ class RunningClaude:
 
     @classmethod
     async def spawn(
-        cls, invocation: Invocation, *, launcher: Callable[[Sequence[str]], Sequence[str]]
+        cls,
+        invocation: Invocation,
+        *,
+        launcher: Callable[[Sequence[str]], Sequence[str]],
+        steering: Steering | None = None,
     ) -> RunningClaude:
         """Start claude in a session of its own.
 
-        `launcher` turns claude's argv into the one that is executed. Raises SpawnFailed.
+        `launcher` turns claude's argv into the one that is executed; `steering` is asked between
+        the steps of its turns. Raises SpawnFailed.
         """
         try:
             process = subprocess.Popen(
@@ -117,6 +123,8 @@ class RunningClaude:
         claude = cls(process)
         with anyio.CancelScope(shield=True):
             await claude._connect()
+        if steering is not None:
+            claude._let_steer(steering)
         return claude
 
     async def _connect(self) -> None:
@@ -131,11 +139,23 @@ class RunningClaude:
         self._input, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin)
         self._outputs = [out, err]
 
-    def send(self, text: str, *, priority: protocol.Priority | None = None) -> Message:
-        """Send a user message; wait for its result with `answered`."""
-        message = self.conversation.sent(str(uuid.uuid4()))
-        prompt = protocol.as_prompt(text)
-        self._write(protocol.user_message(prompt, uuid=message.uuid, priority=priority))
+    def _let_steer(self, steering: Steering) -> None:
+        def answer(request_id: str, request: Event) -> None:
+            self._write(hooks.reply(request_id, request, steering))
+
+        self.conversation.on_request = answer
+        self.conversation.hear = steering.hear
+        self._write(hooks.subscribe(str(uuid.uuid4())))
+
+    def send(self, text: str, *, cuts: bool = False) -> Message:
+        """Send a user message; wait for its result with `answered`.
+
+        `cuts` interrupts what claude is doing for the message before, its tool included.
+        """
+        if cuts:
+            self.ask_to_stop()
+        message = self.conversation.sent(str(uuid.uuid4()), cuts=cuts)
+        self._write(protocol.user_message(protocol.as_prompt(text), uuid=message.uuid))
         return message
 
     def ask_to_stop(self) -> None:
@@ -164,6 +184,10 @@ class RunningClaude:
         """Wait for the result that answers `message`; None when there will be none."""
         await self._until(lambda: message.result is not None or self.over)
         return message.result
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until something that claude prints makes `condition` true, or nothing more comes."""
+        await self._until(lambda: condition() or self.over)
 
     async def exited(self) -> Exit:
         """Wait for the process itself to exit."""

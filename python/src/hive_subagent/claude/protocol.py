@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Literal
-
-Priority = Literal["now", "next", "later"]
+from typing import Any
 
 # A line matters when it holds one of these as a JSON string. A quote inside a JSON string is
 # escaped, so text that merely talks about "result" does not match; what matches is parsed anyway.
@@ -21,25 +19,35 @@ _TELLING = (
     b'"tool_result"',
     b'"isReplay"',
     b'"init"',
+    b'"control_request"',
 )
+# only where somebody wants to hear what is said
+_SPOKEN = (*_TELLING, b'"text"')
 
 
-def user_message(text: str, *, uuid: str, priority: Priority | None = None) -> bytes:
+def user_message(text: str, *, uuid: str) -> bytes:
     """One user message; with `--replay-user-messages` claude echoes `uuid` once it consumes it."""
-    message: dict[str, Any] = {
-        "type": "user",
-        "message": {"role": "user", "content": text},
-        "uuid": uuid,
-    }
-    if priority is not None:
-        message["priority"] = priority
-    return _line(message)
+    return _line(
+        {"type": "user", "message": {"role": "user", "content": text}, "uuid": uuid},
+    )
 
 
 def control_request(request_id: str, subtype: str, **fields: Any) -> bytes:
-    """A request of ours, such as `interrupt`."""
+    """A request of ours, such as `interrupt` or `initialize`."""
     request = {"subtype": subtype, **fields}
     return _line({"type": "control_request", "request_id": request_id, "request": request})
+
+
+def control_success(request_id: str, response: Mapping[str, Any]) -> bytes:
+    """Our answer to a request of claude's, such as `hook_callback`."""
+    answer = {"subtype": "success", "request_id": request_id, "response": response}
+    return _line({"type": "control_response", "response": answer})
+
+
+def control_error(request_id: str, error: str) -> bytes:
+    """Our refusal of a request of claude's that we do not serve."""
+    answer = {"subtype": "error", "request_id": request_id, "error": error}
+    return _line({"type": "control_response", "response": answer})
 
 
 def as_prompt(text: str) -> str:
@@ -51,10 +59,13 @@ def as_prompt(text: str) -> str:
     return "\n" + text if text.startswith("/") else text
 
 
-def telling_lines(block: bytes) -> list[bytes]:
-    """The lines of a block of whole lines that have to be parsed at all, in order."""
+def telling_lines(block: bytes, *, spoken: bool = False) -> list[bytes]:
+    """The lines of a block of whole lines that have to be parsed at all, in order.
+
+    `spoken` takes in what the model says.
+    """
     found: set[tuple[int, int]] = set()
-    for token in _TELLING:
+    for token in _SPOKEN if spoken else _TELLING:
         at = block.find(token)
         while at >= 0:
             end = block.find(b"\n", at)

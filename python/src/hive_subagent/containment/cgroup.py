@@ -64,11 +64,10 @@ class CgroupEnclosure(SessionEnclosure):
 
     async def _extinguish(self) -> Extinguished:
         self._last = None
-        self._oom.update()  # what happened before this is not our doing
         ended = await super()._extinguish()
-        if not ended.survivors:
+        if ended.complete:
             await self._leaves.emptied(self.leaf, timeout_s=self._bound_s)
-        self._last = self.usage()
+            self._last = self.usage()
         return ended
 
     def usage(self) -> Usage:

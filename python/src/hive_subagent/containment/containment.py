@@ -19,7 +19,7 @@ from hive_subagent.containment.proc import Process
 from hive_subagent.containment.reaper import Reaper, become_subreaper
 from hive_subagent.containment.roll import LEFTOVER, STRAY, Entry, Roll
 from hive_subagent.containment.scanner import Scanner
-from hive_subagent.containment.session import SessionEnclosure, Ties, told
+from hive_subagent.containment.session import SessionEnclosure, Ties, warn
 from hive_subagent.errors import ConfigurationError, Refused
 from hive_subagent.models import ProcessInfo
 
@@ -202,8 +202,8 @@ class Containment:
                 leaf.kill()
 
         ended = await extinguish(find, find, bound_s=self._bound_s, strike=strike)
-        if ended.survivors:
-            logger.warning("not dead after %g s: %s", self._bound_s, told(ended.survivors))
+        if not ended.complete:
+            warn("left over", ended, self._bound_s)
         if self._leaves is not None:
             for leaf in leaves:
                 await self._leaves.emptied(leaf, timeout_s=1.0)

@@ -13,6 +13,7 @@ from hive_subagent.models import ProcessInfo
 
 # descriptors held at once; what is beyond it comes with the next pass
 _BATCH = 256
+_BLIND_S = 0.05
 
 Find = Callable[[], Awaitable[Sequence[Process]]]
 Strike = Callable[[Mapping[int, Process]], None]
@@ -20,10 +21,18 @@ Strike = Callable[[Mapping[int, Process]], None]
 
 @dataclass(frozen=True, slots=True)
 class Extinguished:
-    """What was killed, in the order in which it was found, and what would not die."""
+    """What was killed, in the order in which it was found, and what would not die.
+
+    `blind`: descriptors ran out and did not come back, so nobody knows what lives.
+    """
 
     killed: list[ProcessInfo]
     survivors: list[ProcessInfo]
+    blind: bool = False
+
+    @property
+    def complete(self) -> bool:
+        return not self.survivors and not self.blind
 
 
 async def extinguish(
@@ -33,21 +42,22 @@ async def extinguish(
 
     Two looks in a row, because a process can fork ahead of the place where /proc is being read
     and end behind it. `strike` is called with what is about to be killed, open by descriptor.
-    Ends after `bound_s` seconds at the latest; no resisting process makes it raise.
-    Raises OSError when descriptors ran out and did not come back.
+    Ends after `bound_s` seconds at the latest, and does not raise.
     """
     deadline = asyncio.get_running_loop().time() + bound_s
     killed: dict[tuple[int, int], ProcessInfo] = {}
     refused: set[tuple[int, int]] = set()
     found: Sequence[Process] = ()
-    clean = 0
+    clean, blind = 0, False
     while clean < 2:
         try:
             found = await (find if clean == 0 else find_anywhere)()
+            blind = False
         except OSError:  # descriptors have run out; who cannot look must not say "nothing"
+            blind = True
             if asyncio.get_running_loop().time() >= deadline:
-                raise
-            await asyncio.sleep(0.05)
+                break
+            await asyncio.sleep(_BLIND_S)
             continue
         targets = [process for process in found if process.key not in refused]
         clean = 0 if targets else clean + 1
@@ -58,7 +68,7 @@ async def extinguish(
             await _kill(targets, killed, refused, timeout_s=left_s, strike=strike)
     survivors = [proc.describe(process) for process in found]
     gone = [info for key, info in killed.items() if key not in {p.key for p in found}]
-    return Extinguished(gone, survivors)
+    return Extinguished(gone, survivors, blind)
 
 
 async def _kill(

@@ -25,7 +25,11 @@ def open_checked(process: Process) -> int | None:
     except ProcessLookupError:
         return None
     # what is open now cannot change any more: if the pid still is the process, so is the open one
-    now = proc.look(process.pid)
+    try:
+        now = proc.look(process.pid)
+    except OSError:
+        os.close(fd)
+        raise
     if now is None or now.key != process.key or not now.alive:
         os.close(fd)
         return None

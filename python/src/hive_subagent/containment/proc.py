@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -193,7 +194,9 @@ def soft_limit(pid: int, title: bytes) -> int | None:
 
 def describe(process: Process) -> ProcessInfo:
     """A process with its command line, cut; the bare name in brackets when it shows none."""
-    text = read_file(f"/proc/{process.pid}/cmdline") or b""
+    text = b""
+    with contextlib.suppress(OSError):  # a name will do
+        text = read_file(f"/proc/{process.pid}/cmdline") or b""
     command = text.rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
     if not command:
         command = f"[{process.comm}]"

@@ -34,9 +34,12 @@ class Ties:
     on_closed: Callable[[Entry], None]
 
 
-def told(processes: Sequence[ProcessInfo]) -> str:
-    """Processes for the log."""
-    return ", ".join(f"{process.pid} ({process.command})" for process in processes)
+def warn(whose: str, ended: Extinguished, bound_s: float) -> None:
+    """Say in the log what an ending left, or that it could not look."""
+    told = ", ".join(f"{process.pid} ({process.command})" for process in ended.survivors)
+    if ended.blind:
+        told += " (and what else lives is not known: out of file descriptors)"
+    logger.warning("%s: not dead after %g s: %s", whose, bound_s, told)
 
 
 class SessionEnclosure:
@@ -84,16 +87,10 @@ class SessionEnclosure:
             self._ending = None
             raise
         self.survivors = tuple(ended.survivors)
-        if ended.survivors:
+        self.entry.ended = ended.complete
+        if not ended.complete:
             self._ending = None  # another call tries again
-            logger.warning(
-                "run %s: not dead after %g s: %s",
-                self.entry.run_id,
-                self._bound_s,
-                told(ended.survivors),
-            )
-        else:
-            self.entry.ended = True
+            warn(f"run {self.entry.run_id}", ended, self._bound_s)
         return ended
 
     async def _extinguish(self) -> Extinguished:

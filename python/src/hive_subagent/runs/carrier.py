@@ -9,6 +9,7 @@ import asyncio
 import logging
 import os
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -18,7 +19,7 @@ from anyio.abc import TaskGroup
 
 from hive_subagent.claude import transcripts
 from hive_subagent.claude.invocation import Invocation, build_argv, child_environment
-from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome, words
+from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome, Stopped, words
 from hive_subagent.containment import Containment, Enclosure
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.instance import append_report
@@ -28,6 +29,7 @@ from hive_subagent.runs.records import Records, SessionRecord
 from hive_subagent.runs.registry import Registry
 from hive_subagent.runs.run import Order, Run
 from hive_subagent.runs.session import LiveSession, ended_view, ending_of, previous_of
+from hive_subagent.runs.steering import Left, Steerings
 from hive_subagent.settings import Settings
 from hive_subagent.todos.outbox import Outbox
 
@@ -76,6 +78,7 @@ class Carrier:
     outbox: Outbox
     access: McpAccess
     tasks: TaskGroup
+    steerings: Steerings | None = None
 
     async def launch(self, launch: Launch) -> tuple[StartReply, bool]:
         """Start the run; returns at its first event, and whether there was one.
@@ -106,6 +109,7 @@ class Carrier:
                 self.tasks,
                 exit_grace_s=self.settings.exit_grace_s,
                 interrupt_grace_s=self.settings.interrupt_grace_s,
+                steering=self.steerings.open(session) if self.steerings else None,
             )
             invocation = self._invocation(launch, self.access.grant(run_id, token=token), enclosure)
             try:
@@ -225,11 +229,14 @@ class Carrier:
         if not session.owed:
             self._refuse(answer, self._stillborn(launch, run, finish.outcome))
             return
-        record = session.record.model_copy(update={"ending": ending_of(session, run, finish)})
+        left = run.steering.leave() if run.steering else Left()
+        record = session.record.model_copy(
+            update={"ending": ending_of(session, run, finish), "kept": left.kept}
+        )
         session.record = record
         if record.session_id:
             self.records.save(record)
-        tell(record, self.outbox, run.signals.report_files)
+        tell(record, self.outbox, run.signals.report_files, left.told)
         dead = ", ".join(f"{p.pid} ({p.command})" for p in run.died.values())
         reason = record.ending.stop_reason if record.ending else None
         log.info(
@@ -253,7 +260,7 @@ class Carrier:
                 said = message
             case Killed(signal=name, cause=cause):
                 said = f"killed by {name or cause}"
-            case Completed():
+            case Completed() | Stopped():
                 said = "it answered without any event"
         return Refused(wording.stillborn(name=record.name, words=said))
 
@@ -261,6 +268,8 @@ class Carrier:
         if token is not None:
             self.registry.revoke(token)
         self.access.withdraw(run_id)
+        if session.run is not None and session.run.steering is not None:
+            session.run.steering.leave()
         if session.lock is not None:
             session.lock.release()
         if not session.owed and launch.resume is None:
@@ -278,16 +287,22 @@ _KINDS: dict[StopReason, NoticeKind] = {
     StopReason.GOAL_REACHED: "goal_reached",
     StopReason.NEED_HELP: "need_help",
     StopReason.TURN_CAP: "turn_cap",
+    StopReason.STOPPED: "stopped",
     StopReason.KILLED: "killed",
     StopReason.FAILED: "failed",
 }
 
 
-def tell(record: SessionRecord, outbox: Outbox, further_reports: list[str]) -> None:
+def tell(
+    record: SessionRecord,
+    outbox: Outbox,
+    further_reports: Sequence[str] = (),
+    further_words: Sequence[str] = (),
+) -> None:
     """Write the ending of `record` to its report files and hand its notice to the outbox."""
     ending = record.ending
     assert ending is not None
-    text = wording.ending(ended_view(record))
+    text = "\n\n".join([wording.ending(ended_view(record)), *further_words])
     reports = dict.fromkeys(r for r in (record.report_file, *further_reports) if r)
     problems = [append_report(Path(report), f"{ending.at} {text}\n") for report in reports]
     outbox.settle(

@@ -42,7 +42,11 @@ class Ending(Frozen):
 
 
 class SessionRecord(Frozen):
-    """One session. `ours` says that this daemon's state directory started it."""
+    """One session.
+
+    `ours` says that this daemon's state directory started it; `kept` are the owner's words that
+    its last run missed.
+    """
 
     name: str
     session_id: str
@@ -54,6 +58,7 @@ class SessionRecord(Frozen):
     report_file: str | None = None
     memory_max: int | None = None
     turn_timeout_s: float | None = None
+    kept: tuple[str, ...] = ()
     ending: Ending | None = None
 
 

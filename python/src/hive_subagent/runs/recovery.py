@@ -24,7 +24,7 @@ def recover(records: Records, outbox: Outbox) -> None:
             record = SessionRecord(name=name, session_id=session_id, dir="", ours=False)
         if record.ending is not None and record.ending.run_id == left.run_id:
             # it had ended by itself; only the telling was cut short
-            tell(record, outbox, [])
+            tell(record, outbox)
             continue
         ending = Ending(
             run_id=left.run_id,
@@ -39,4 +39,4 @@ def recover(records: Records, outbox: Outbox) -> None:
         if known:
             records.save(record)
         log.warning("run %s of `%s` died with the daemon before this one", left.run_id, name)
-        tell(record, outbox, [])
+        tell(record, outbox)

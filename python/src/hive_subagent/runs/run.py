@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import TaskGroup
 
-from hive_subagent.claude.conversation import Event, Message
+from hive_subagent.claude.conversation import Message
 from hive_subagent.claude.invocation import Invocation
 from hive_subagent.claude.outcome import Completed, Exit, Failed, Outcome, decide, final_text
 from hive_subagent.claude.process import RunningClaude
@@ -16,6 +16,7 @@ from hive_subagent.containment.interface import Enclosure, Usage
 from hive_subagent.models import Cause, Containment, ProcessInfo
 from hive_subagent.runs import wording
 from hive_subagent.runs.ladder import Ladder
+from hive_subagent.runs.steering import Steering
 
 LAST_WORD_S = 2.0
 """Seconds that a process which does not exit has between SIGTERM and the end of its tree."""
@@ -70,6 +71,7 @@ class Run:
         *,
         exit_grace_s: float,
         interrupt_grace_s: float,
+        steering: Steering | None = None,
     ) -> None:
         self.run_id = run_id
         self.order = order
@@ -77,6 +79,8 @@ class Run:
         self.signals = Signals()
         self.claude: RunningClaude | None = None
         self.stopped_by: Cause | None = None
+        self.steering = steering
+        self.over = anyio.Event()
         self.died: dict[int, ProcessInfo] = {}
         self._enclosure = enclosure
         self._tasks = tasks
@@ -92,13 +96,13 @@ class Run:
         Returns at the first event, at the end, or after `confirm_s`, whichever is first: a
         process that neither speaks nor dies is taken to live. Raises SpawnFailed.
         """
-        claude = await RunningClaude.spawn(invocation, launcher=self._enclosure.launcher)
+        claude = await RunningClaude.spawn(
+            invocation, launcher=self._enclosure.launcher, steering=self.steering
+        )
         self.claude = claude
         self._enclosure.adopt(claude.pid)
         order = self.order
-        self._message = claude.send(
-            wording.first_prompt(order.prompt, goal=order.goal, max_turns=order.max_turns)
-        )
+        self._send(wording.first_prompt(order.prompt, goal=order.goal, max_turns=order.max_turns))
         if self.stopped_by is not None:
             self._climb(self._interrupt_grace_s, force=True)
         with anyio.move_on_after(confirm_s):
@@ -107,26 +111,58 @@ class Run:
 
     async def turns(self) -> None:
         """Go on until nothing more is to be said to this process."""
-        claude, message = self.claude, self._message
+        claude = self.claude
         assert claude is not None
-        while message is not None:
-            answer = await self._answer(claude, message)
+        while True:
+            await self._answered(claude)
             self._judge()
-            if answer is None or self.stopped_by is not None or self._is_last_turn():
+            if self._verdict is None or self.stopped_by is not None or self._is_last_turn():
                 break
             self.turn += 1
             self._verdict = None
             goal = self.order.goal or ""
-            message = self._message = claude.send(
+            self._send(
                 wording.next_prompt(goal=goal, turn=self.turn, max_turns=self.order.max_turns)
             )
         claude.end_input()
 
-    async def _answer(self, claude: RunningClaude, message: Message) -> Event | None:
+    def redirect(self, text: str) -> Message | None:
+        """Cut what claude does and give it this instead; None when its work is done already."""
+        self._judge()
+        claude = self.claude
+        if claude is None or self._verdict is not None or self.stopped_by is not None:
+            return None
+        self._message = claude.send(text, cuts=True)
+        return self._message
+
+    def stop_later(self, after_s: float) -> None:
+        """Interrupt the run unless it is over within `after_s`."""
+
+        async def promise() -> None:
+            with anyio.move_on_after(after_s):
+                await self.over.wait()
+                return
+            self.stop(Cause.INTERRUPT, step_s=self._interrupt_grace_s)
+
+        self._tasks.start_soon(promise)
+
+    def _send(self, prompt: str) -> None:
+        assert self.claude is not None
+        preface = self.steering.preface() if self.steering else ""
+        self._message = self.claude.send(f"{preface}\n\n{prompt}" if preface else prompt)
+        if self.steering:
+            self.steering.prefaced(self._message)
+
+    async def _answered(self, claude: RunningClaude) -> None:
+        # asked anew each time: a redirect puts another message in the place of the first
+        def answered() -> bool:
+            return self._message is not None and self._message.result is not None
+
         with anyio.move_on_after(self.order.turn_timeout_s):
-            return await claude.answered(message)
+            await claude.until(answered)
+            return
         self.stop(Cause.TIMEOUT, step_s=self._interrupt_grace_s)
-        return await claude.answered(message)
+        await claude.until(answered)
 
     def stop(self, cause: Cause, *, step_s: float, force: bool = False) -> None:
         """Climb the ladder, or hurry up it. A turn that has its answer already stays finished."""
@@ -160,6 +196,7 @@ class Run:
         if isinstance(outcome, Completed) and later is not None:
             outcome = Completed(final_text(later))
         await claude.close()
+        self.over.set()
         return Finish(
             outcome=outcome,
             cost_total=claude.conversation.cost_total,
@@ -208,13 +245,19 @@ class Run:
     def _judge(self) -> None:
         message = self._message
         if self._verdict is None and message is not None and message.result is not None:
-            self._verdict = decide(message.result, None, stopped_by=self.stopped_by)
+            self._verdict = decide(
+                message.result,
+                None,
+                stopped_by=self.stopped_by,
+                halted=self.steering is not None and self.steering.halted,
+            )
 
     def _is_last_turn(self) -> bool:
         return (
             not isinstance(self._verdict, Completed)
             or self.order.goal is None
             or self.signals.given
+            or (self.steering is not None and self.steering.stop_reason is not None)
             or self.turn >= self.order.max_turns
         )
 

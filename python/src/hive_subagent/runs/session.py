@@ -8,10 +8,10 @@ from typing import Any
 
 import anyio
 
-from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome
+from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome, Stopped
 from hive_subagent.claude.transcripts import TranscriptLock
 from hive_subagent.containment import Usage
-from hive_subagent.models import Previous, Processes, SessionView, State, StopReason
+from hive_subagent.models import Cause, Previous, Processes, SessionView, State, StopReason
 from hive_subagent.runs.evidence import Silence
 from hive_subagent.runs.records import Ending, SessionRecord
 from hive_subagent.runs.run import Finish, Run
@@ -59,6 +59,7 @@ class LiveSession:
             open_tool=conversation.open_tool if conversation else None,
             cpu_since_event_s=self._silence.used(last, usage.cpu_s) if usage else None,
             processes=Processes(running=usage.running, sleeping=usage.sleeping) if usage else None,
+            interventions=list(run.steering.pending()) if run and run.steering else [],
             **(_figures(usage) if usage else {}),
             containment=run.containment if run else None,
             goal=record.goal,
@@ -94,6 +95,8 @@ def previous_of(record: SessionRecord) -> Previous | None:
 def ending_of(session: LiveSession, run: Run, finish: Finish) -> Ending:
     """Put what happened into the terms of the contract."""
     state, reason, message = _classify(run, finish.outcome)
+    if run.steering is not None and (stop := run.steering.stop_reason) is not None:
+        state, reason, message = _stopped(state, reason, message, stop, run)
     outcome = finish.outcome
     total, cost = _cost(session, finish)
     return Ending(
@@ -103,7 +106,7 @@ def ending_of(session: LiveSession, run: Run, finish: Finish) -> Ending:
         cause=outcome.cause if isinstance(outcome, Killed) else None,
         signal=outcome.signal if isinstance(outcome, Killed) else None,
         message=fit(message) if message else None,
-        result=fit(outcome.text) if isinstance(outcome, Completed) else None,
+        result=fit(outcome.text) if isinstance(outcome, Completed | Stopped) else None,
         turn=run.turn,
         max_turns=run.order.max_turns,
         cost_usd=cost,
@@ -136,6 +139,8 @@ def _classify(run: Run, outcome: Outcome) -> tuple[State, StopReason, str | None
             return State.KILLED, StopReason.KILLED, message
         case Failed(message=message):
             return State.FAILED, StopReason.FAILED, message
+        case Stopped():
+            return State.IDLE, StopReason.STOPPED, None
     if signals.need_help is not None:
         return State.NEED_HELP, StopReason.NEED_HELP, signals.need_help
     if signals.goal_reached is not None:
@@ -143,6 +148,17 @@ def _classify(run: Run, outcome: Outcome) -> tuple[State, StopReason, str | None
     if run.order.goal is not None:
         return State.IDLE, StopReason.TURN_CAP, None
     return State.IDLE, StopReason.TURN_ENDED, None
+
+
+def _stopped(
+    state: State, reason: StopReason, message: str | None, stop: str, run: Run
+) -> tuple[State, StopReason, str | None]:
+    """What an owner's stop makes of an ending: its doing or not."""
+    by_ladder = state is State.KILLED and run.stopped_by is Cause.INTERRUPT
+    between_turns = reason is StopReason.TURN_CAP and run.turn < run.order.max_turns
+    if reason is StopReason.STOPPED or by_ladder or between_turns:
+        return state, StopReason.STOPPED, stop
+    return state, reason, message
 
 
 def _cost(session: LiveSession, finish: Finish) -> tuple[float | None, float | None]:

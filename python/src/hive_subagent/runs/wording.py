@@ -162,6 +162,8 @@ def _running(view: SessionView) -> str:
         "Seconds mean it works, and so does a quiet one that uses CPU; minutes of silence without"
         " either mean it may be stuck, then `interrupt` it."
     )
+    if view.interventions:
+        told.append(f"{len(view.interventions)} of your interventions have not arrived yet.")
     return " ".join(told) + _tools_lost(view)
 
 
@@ -203,6 +205,16 @@ def _ending_sentence(view: SessionView) -> str:
                 f"Subagent {name} stopped at the harness limit of {_turns(view.max_turns)}; its"
                 f" goal was never reported reached. Goal: {view.goal}. Look at what it did, then"
                 f" `continue` it with more turns or take over.{said}"
+            )
+        case StopReason.STOPPED:
+            how = (
+                f" It came to no step in time and was killed mid-turn ({killed_by(view)})."
+                if view.state is State.KILLED
+                else ""
+            )
+            return (
+                f"Subagent {name} was stopped by its owner: {view.message}\nIt did NOT finish.{how}"
+                " `continue` resumes it."
             )
         case StopReason.KILLED:
             return (

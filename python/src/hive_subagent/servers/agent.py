@@ -13,7 +13,14 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from hive_subagent import __version__
-from hive_subagent.models import InterruptReply, StartReply, WaitReply
+from hive_subagent.intervention.interventions import Interventions
+from hive_subagent.models import (
+    InterruptReply,
+    InterveneReply,
+    InterventionKind,
+    StartReply,
+    WaitReply,
+)
 from hive_subagent.runs.supervisor import Supervisor
 from hive_subagent.runs.wishes import Wishes
 from hive_subagent.servers.answers import OptionalText, answering
@@ -38,8 +45,8 @@ TurnTimeout = Annotated[float | None, Field(description="seconds after which a t
 Dir = Annotated[OptionalText, Field(description="directory the session is started in")]
 
 
-def build_agent_server(supervisor: Supervisor) -> MCPServer:
-    """The server over `supervisor`; one per app, since its session manager runs once."""
+def build_agent_server(supervisor: Supervisor, interventions: Interventions) -> MCPServer:
+    """The owner's server; one per app, since its session manager runs once."""
     server = MCPServer("subagent", version=__version__, instructions=INSTRUCTIONS)
 
     @server.tool(name="start")
@@ -124,5 +131,18 @@ def build_agent_server(supervisor: Supervisor) -> MCPServer:
         return await answering(
             supervisor.wait(names, until=until, timeout_s=timeout_s, progress=progress)
         )
+
+    @server.tool(name="intervene")
+    async def intervene(
+        name: Name,
+        kind: Annotated[
+            InterventionKind,
+            Field(description="stop after this step, redirect its plan, or info in passing"),
+        ],
+        text: Annotated[str, Field(description="the reason, the instruction, or the information")],
+        now: Annotated[bool, Field(description="redirect: cut what it does right now")] = False,
+    ) -> Annotated[CallToolResult, InterveneReply]:
+        """Reach into a running subagent without waiting for its turn to end."""
+        return await answering(interventions.intervene(name, kind, text, now=now))
 
     return server

@@ -1,0 +1,1 @@
+"""A parent's hand on a running subagent: stop it, redirect it, tell it something."""

@@ -1,0 +1,125 @@
+"""One session's channel: files that a parent with only a shell writes, each consumed once.
+
+`_stop.txt` is looked at first and, when there, the others are left; then `_keyinfo.txt`;
+`_intervene.txt` last. A file counts once its writer has closed it or renamed it into place.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from hive_subagent import inotify
+from hive_subagent.instance import private_directory
+from hive_subagent.intervention.output import Output
+from hive_subagent.models import InterventionKind
+
+log = logging.getLogger(__name__)
+
+FILES: dict[str, InterventionKind] = {
+    "_stop.txt": "stop",
+    "_keyinfo.txt": "info",
+    "_intervene.txt": "redirect",
+}
+"""In the order in which they are looked at."""
+
+TEXT_LIMIT = 64 * 1024
+"""Bytes of one file."""
+
+
+class Channel:
+    """A directory, watched while its run lives."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        watches: inotify.Watches,
+        put: Callable[[InterventionKind, str], None],
+    ) -> None:
+        """`put` is given each text that arrives. Raises ConfigurationError."""
+        private_directory(directory)
+        self.directory = directory
+        self.output = Output(directory / "output.txt")
+        self._put = put
+        self._watches = watches
+        self._watch = watches.add(directory, self.look, mask=inotify.WRITTEN_OR_MOVED_IN)
+        self._set_aside = 0
+
+    def look(self) -> None:
+        """Consume what is there."""
+        for name, kind in FILES.items():
+            text = self._consume(name)
+            if text is None:
+                continue
+            self._put(kind, text)
+            if kind == "stop":
+                return
+
+    def close(self) -> None:
+        """Stop watching; what was not consumed stays for the next run of the session."""
+        self._watches.remove(self._watch)
+        self._watch = None
+
+    def clear(self) -> None:
+        """Remove everything: another session begins under this name."""
+        for entry in self.directory.iterdir():
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
+
+    def _consume(self, name: str) -> str | None:
+        """The text of a file that is now gone; None when there is none, or none that is usable."""
+        claimed = self.directory / f".{name}.claimed"
+        try:
+            os.rename(self.directory / name, claimed)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._say(f"{name} cannot be taken: {error.strerror}")
+            return None
+        try:
+            text = _read(claimed)
+        except (OSError, ValueError) as error:
+            self._put_aside(name, claimed, error)
+            return None
+        claimed.unlink()
+        return text
+
+    def _put_aside(self, name: str, claimed: Path, error: OSError | ValueError) -> None:
+        reason = (isinstance(error, OSError) and error.strerror) or str(error)
+        while True:
+            self._set_aside += 1
+            aside = self.directory / f"{name}.rejected.{self._set_aside}"
+            if not os.path.lexists(aside):
+                break
+        with suppress(OSError):
+            os.rename(claimed, aside)
+        self._say(f"{name} is not used: {reason}; it is kept as {aside.name}")
+
+    def _say(self, line: str) -> None:
+        log.warning("channel of %s: %s", self.directory.name, line)
+        self.output.tell(line)
+
+
+def _read(file: Path) -> str:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with open(os.open(file, flags), "rb") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise ValueError("it is not a regular file")
+        data = stream.read(TEXT_LIMIT + 1)
+    if len(data) > TEXT_LIMIT:
+        raise ValueError(f"it is over {TEXT_LIMIT} bytes")
+    try:
+        text = data.decode().strip()
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8") from None
+    if not text:
+        raise ValueError("it is empty")
+    return text

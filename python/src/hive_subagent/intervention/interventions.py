@@ -1,0 +1,162 @@
+"""Interventions from the owner's tool and from channel files, on whatever runs."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+
+from hive_subagent import inotify
+from hive_subagent.errors import ConfigurationError, Refused
+from hive_subagent.instance import private_directory
+from hive_subagent.intervention.channel import Channel
+from hive_subagent.intervention.desk import Desk
+from hive_subagent.intervention.notes import Note
+from hive_subagent.models import InterveneReply, InterventionKind
+from hive_subagent.runs import checks
+from hive_subagent.runs.registry import REMEMBERED
+from hive_subagent.runs.session import LiveSession
+from hive_subagent.settings import Settings
+
+log = logging.getLogger(__name__)
+
+BRIEFLY_S = 2.0
+"""Seconds that `intervene` waits for the delivery."""
+
+
+class Steered:
+    """A run's desk and its channel, which ends with the run."""
+
+    def __init__(self, desk: Desk, channel: Channel | None) -> None:
+        self.desk = desk
+        self.channel = channel
+
+
+class Interventions:
+    """The hand on all runs of one daemon."""
+
+    def __init__(self, settings: Settings, running: Callable[[str], LiveSession | None]) -> None:
+        """`running` finds the live session of a name. Raises ConfigurationError."""
+        self._settings = settings
+        self._running = running
+        self._folder = settings.runtime / "channels" if settings.channels else None
+        self._watches = inotify.Watches()
+        self._steered: dict[LiveSession, Steered] = {}
+        self._ended: OrderedDict[Path, None] = OrderedDict()
+        if self._folder is not None:
+            private_directory(self._folder)
+            # of a daemon before this one: what a parent wrote stays, what we wrote goes
+            for directory in sorted(self._folder.iterdir()):
+                self._forget_later(directory)
+
+    def open(self, session: LiveSession) -> Desk:
+        """The desk of a run that is about to begin."""
+        channel = self._channel(self._folder, session) if self._folder is not None else None
+        desk = Desk(
+            kept=session.record.kept,
+            hear=channel.output.hear if channel else None,
+            left=lambda: self._leave(session),
+        )
+        self._steered[session] = Steered(desk, channel)
+        if channel is not None:
+            self._ended.pop(channel.directory, None)
+        if channel is not None:
+            if session.resumed:
+                channel.look()
+            else:
+                channel.clear()
+        return desk
+
+    async def intervene(
+        self, name: str, kind: InterventionKind, text: str, *, now: bool = False
+    ) -> tuple[InterveneReply, str]:
+        """Hand a word to a running subagent; waits briefly for it to arrive. Raises Refused."""
+        checks.check_name(name)
+        checks.check_text("text", text)
+        session = self._running(name)
+        steered = self._steered.get(session) if session is not None else None
+        if session is None or steered is None:
+            raise Refused(
+                f"subagent `{name}` does not run, so there is nothing to intervene in: `continue`"
+                " it with what you want to say"
+            )
+        if now and kind != "redirect":
+            raise Refused(f"now is for redirect, not for {kind}: leave it out")
+        note = self._put(session, steered, kind, text, now=now)
+        claude = session.run.claude if session.run else None
+        if claude is not None:
+            with anyio.move_on_after(BRIEFLY_S):
+                await claude.until(lambda: note.state != "queued")
+        reply = InterveneReply(id=note.id, name=name, kind=kind, state=note.state)
+        return reply, _receipt(reply, self._settings.stop_grace_s)
+
+    def _put(
+        self,
+        session: LiveSession,
+        steered: Steered,
+        kind: InterventionKind,
+        text: str,
+        *,
+        now: bool,
+    ) -> Note:
+        note = Note(kind=kind, text=text.strip())
+        steered.desk.put(note)
+        run = session.run
+        if run is not None and now and (message := run.redirect(steered.desk.preface())):
+            steered.desk.prefaced(message)
+        if run is not None and kind == "stop":
+            run.stop_later(self._settings.stop_grace_s)
+        log.info("`%s`: %s %s is queued", session.record.name, kind, note.id)
+        if steered.channel is not None:
+            steered.channel.output.tell(f"owner: {kind} {note.id} is queued")
+        return note
+
+    def _channel(self, folder: Path, session: LiveSession) -> Channel | None:
+        name = session.record.name
+
+        def put(kind: InterventionKind, text: str) -> None:
+            if (steered := self._steered.get(session)) is not None:
+                self._put(session, steered, kind, text, now=False)
+
+        try:
+            return Channel(folder / name, watches=self._watches, put=put)
+        except ConfigurationError as error:
+            log.warning("`%s` has no channel: %s", name, error)
+            return None
+
+    def _leave(self, session: LiveSession) -> None:
+        steered = self._steered.pop(session, None)
+        if steered is not None and steered.channel is not None:
+            steered.channel.output.tell("the run is over")
+            steered.channel.close()
+            self._forget_later(steered.channel.directory)
+
+    def _forget_later(self, directory: Path) -> None:
+        """Keep the channels of the last ended runs only, and any that holds a parent's words."""
+        self._ended[directory] = None
+        self._ended.move_to_end(directory)
+        if len(self._ended) <= REMEMBERED:
+            return
+        oldest, _ = self._ended.popitem(last=False)
+        if self._running(oldest.name) is None and not any(oldest.glob("_*")):
+            shutil.rmtree(oldest, ignore_errors=True)
+
+
+def _receipt(reply: InterveneReply, stop_grace_s: float) -> str:
+    what = f"{reply.kind} {reply.id} for `{reply.name}`"
+    match reply.state:
+        case "delivered":
+            after = " The run ends now; its notice comes as always." if reply.kind == "stop" else ""
+            return f"Delivered: {what}.{after}"
+        case "missed":
+            return f"Missed: {what}; the run ended first. Its notice says so."
+    promise = (
+        f" If no step comes within {stop_grace_s:.0f} s, the run is interrupted."
+        if reply.kind == "stop"
+        else ""
+    )
+    return f"Queued: {what} arrives at its next step; `status` lists what is pending.{promise}"

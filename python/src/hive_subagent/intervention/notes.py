@@ -1,0 +1,56 @@
+"""One intervention and how far it has come."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass, field
+
+from hive_subagent.claude.conversation import Message
+from hive_subagent.models import InterventionKind, InterventionState, PendingIntervention
+
+MARK = "[PARENT INTERVENTION]"
+
+
+@dataclass(eq=False)
+class Note:
+    """What an owner wants said; `message` is the one that carries it, where one does."""
+
+    kind: InterventionKind
+    text: str
+    id: str = field(default_factory=lambda: f"i-{secrets.token_hex(6)}")
+    at: float = field(default_factory=time.monotonic)
+    answered: bool = False
+    over: bool = False
+    message: Message | None = None
+
+    @property
+    def arrived(self) -> bool:
+        """Whether claude has it: in a hook's answer, or in a message that it consumed."""
+        return self.answered or (self.message is not None and self.message.consumed)
+
+    @property
+    def state(self) -> InterventionState:
+        """Where it stands."""
+        if self.arrived:
+            return "delivered"
+        return "missed" if self.over else "queued"
+
+    def framed(self) -> str:
+        """The words in which the model gets it."""
+        if self.kind == "redirect":
+            return (
+                f"{MARK} {self.text}\nThis is an instruction of your owner and overrides the plan"
+                " you follow: act on it now."
+            )
+        return f"[PARENT INFORMATION] {self.text}"
+
+    def view(self) -> PendingIntervention:
+        """As `status` lists it."""
+        age = round(time.monotonic() - self.at, 3)
+        return PendingIntervention(id=self.id, kind=self.kind, state=self.state, age_s=age)
+
+
+def together(notes: list[Note]) -> str:
+    """Several notes in the order in which they came."""
+    return "\n\n".join(note.framed() for note in notes)

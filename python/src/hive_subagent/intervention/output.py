@@ -1,0 +1,85 @@
+"""`output.txt`: what a subagent says and does, a line each, made to be followed with `tail -F`."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hive_subagent.runs.text import fit
+
+log = logging.getLogger(__name__)
+
+LINE_LIMIT = 2_000
+"""Bytes of what one line says."""
+
+FILE_LIMIT = 4 * 1024 * 1024
+"""Bytes after which the file begins anew."""
+
+
+class Output:
+    """Appends; what cannot be written is told once in the log and never costs the run."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._failed = False
+
+    def hear(self, event: Mapping[str, Any]) -> None:
+        """Tell what an event of the main agent says or does."""
+        if event.get("parent_tool_use_id") is not None or event.get("isReplay"):
+            return
+        message = event.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        parts = content if isinstance(content, list) else []
+        speaks = event.get("type") == "assistant"
+        lines = [
+            line
+            for part in parts
+            if isinstance(part, dict) and (line := _line(part, speaks=speaks))
+        ]
+        if event.get("type") == "result":
+            lines.append(f"turn ends: {event.get('terminal_reason') or event.get('subtype')}")
+        self.tell(*lines)
+
+    def tell(self, *lines: str) -> None:
+        """Append lines, each with the time of day."""
+        if not lines:
+            return
+        clock = time.strftime("%H:%M:%S")
+        data = "".join(f"{clock} {_on_one_line(line)}\n" for line in lines).encode()
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            file = os.open(self._path, flags | os.O_NONBLOCK, 0o600)
+            try:
+                if os.fstat(file).st_size + len(data) > FILE_LIMIT:
+                    os.ftruncate(file, 0)
+                os.write(file, data)
+            finally:
+                os.close(file)
+        except OSError as error:
+            if not self._failed:
+                self._failed = True
+                log.warning("%s is not written any more: %s", self._path, error.strerror)
+
+
+def _line(part: Mapping[str, Any], *, speaks: bool) -> str | None:
+    match part.get("type"):
+        case "text" if speaks:
+            return f"says: {part.get('text')}"
+        case "tool_use":
+            given = json.dumps(part.get("input"), ensure_ascii=False)
+            return f"tool opens: {part.get('name')} {given}"
+        case "tool_result":
+            return f"tool closes: {'with an error' if part.get('is_error') else 'done'}"
+        case _:
+            return None
+
+
+def _on_one_line(text: str) -> str:
+    return fit(
+        text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r"), limit=LINE_LIMIT
+    )
