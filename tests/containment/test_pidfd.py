@@ -88,7 +88,7 @@ def test_only_the_own_dead_are_reaped() -> None:
 
 
 async def test_without_descriptors_an_end_does_not_take_blindness_for_death(
-    containment: Containment, run: Run, tmp_path: Path
+    run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     blind = Containment.create(
         identity=secrets.token_hex(8), bound_s=0.2, hierarchy=Hierarchy(root=tmp_path, own="/none")
@@ -102,11 +102,13 @@ async def test_without_descriptors_an_end_does_not_take_blindness_for_death(
         with contextlib.suppress(OSError):
             while True:
                 spare.append(os.open("/dev/null", os.O_RDONLY))
+        assert await started.enclosure.end() == []
         with pytest.raises(OSError, match="Too many open files"):
-            await started.enclosure.end()
+            started.enclosure.processes()
     finally:
         for fd in spare:
             os.close(fd)
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
+    assert "out of file descriptors" in caplog.text
     assert [info.pid for info in await started.enclosure.end()] == [started.pid]

@@ -99,8 +99,14 @@ def test_a_long_list_of_children_is_read_to_its_end() -> None:
 
 def test_a_variable_of_the_environment_is_read_whole_and_by_its_whole_name() -> None:
     environment = {"XY": "1", "X": "a=b" * 30_000, "XZ": "2"}
-    with subprocess.Popen(["sleep", "1000"], env=environment) as process:
+    argv = ["/bin/sh", "-c", "echo; read x"]
+    with subprocess.Popen(
+        argv, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         try:
+            # a spawn returns before the kernel shows the new environment
+            assert process.stdout is not None
+            process.stdout.readline()
             assert proc.environment_value(process.pid, b"X") == "a=b" * 30_000
             assert proc.environment_value(process.pid, b"Y") is None
         finally:
