@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 from mcp.server import MCPServer
 
+from hive_subagent.intervention.interventions import Interventions
 from hive_subagent.models import Cause, SessionView, State, StopReason
 from hive_subagent.runs.registry import Registry
 from hive_subagent.runs.supervisor import Supervisor
@@ -17,7 +18,7 @@ from hive_subagent.servers.signal import build_signal_server
 
 PAGE = (Path(__file__).parents[1] / "docs" / "reference" / "tools.md").read_text()
 # listing the tools asks nothing of what they work on
-AGENT = build_agent_server(cast(Supervisor, None))
+AGENT = build_agent_server(cast(Supervisor, None), cast(Interventions, None))
 SIGNAL = build_signal_server(cast(Registry, None))
 
 
