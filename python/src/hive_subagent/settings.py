@@ -98,7 +98,7 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _below_bypass_no_project_settings(self) -> Self:
-        # a project's own settings could raise the mode again (measured: claude/FACTS, permissions)
+        # a project's own settings could raise the mode again (measured with 2.1.197)
         if self.permission_mode != "bypassPermissions" and self.setting_sources:
             raise ValueError("setting_sources must be empty where permission_mode is below bypass")
         return self
