@@ -1,0 +1,192 @@
+"""Files of a parent, each consumed once."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from hive_subagent import inotify
+from hive_subagent.intervention.channel import TEXT_LIMIT, Channel
+
+BOUND_S = 20.0
+
+
+class Parent:
+    """Writes files, and remembers what came out at the other end."""
+
+    def __init__(self, directory: Path) -> None:
+        self.got: list[tuple[str, str]] = []
+        self._came = anyio.Event()
+        self.channel = Channel(directory, watches=inotify.Watches(), put=self._put)
+        self.directory = directory
+
+    def _put(self, kind: str, text: str) -> None:
+        self.got.append((kind, text))
+        self._came.set()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        with anyio.fail_after(BOUND_S):
+            while not condition():
+                self._came = anyio.Event()
+                await self._came.wait()
+
+    def write(self, name: str, content: bytes) -> None:
+        (self.directory / name).write_bytes(content)
+
+    def move_in(self, name: str, content: bytes) -> None:
+        draft = self.directory.parent / f"draft-{name}"
+        draft.write_bytes(content)
+        draft.rename(self.directory / name)
+
+    @property
+    def output(self) -> str:
+        file = self.directory / "output.txt"
+        return file.read_text() if file.exists() else ""
+
+    @property
+    def files(self) -> list[str]:
+        return sorted(os.listdir(self.directory))
+
+
+@pytest.fixture
+async def parent(tmp_path: Path) -> Parent:
+    return Parent(tmp_path / "channels" / "lint")
+
+
+async def test_a_written_and_a_moved_file_arrive_at_once_and_are_gone(parent: Parent) -> None:
+    parent.write("_intervene.txt", b"plan B\n")
+    await parent.until(lambda: len(parent.got) == 1)
+    parent.move_in("_keyinfo.txt", b"it moved")
+    await parent.until(lambda: len(parent.got) == 2)
+    assert parent.got == [("redirect", "plan B"), ("info", "it moved")]
+    assert parent.files == []
+
+
+async def test_a_file_that_is_still_being_written_is_left_alone(parent: Parent) -> None:
+    with (parent.directory / "_intervene.txt").open("wb") as half:
+        half.write(b"half ")
+        half.flush()
+        parent.write("unrelated.txt", b"x")
+        await anyio.lowlevel.checkpoint()
+        half.write(b"whole")
+    await parent.until(lambda: bool(parent.got))
+    assert parent.got == [("redirect", "half whole")]
+
+
+async def test_a_stop_is_looked_at_first_and_the_others_are_left(parent: Parent) -> None:
+    for name in ("_intervene.txt", "_keyinfo.txt", "_stop.txt"):
+        (parent.directory / name).write_text(name)
+    parent.channel.look()
+    assert parent.got == [("stop", "_stop.txt")]
+    assert parent.files == ["_intervene.txt", "_keyinfo.txt"]
+    parent.channel.look()
+    assert parent.got[1:] == [("info", "_keyinfo.txt"), ("redirect", "_intervene.txt")]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "it is empty"),
+        (b" \n", "it is empty"),
+        (b"\xff\xfe", "it is not UTF-8"),
+        (b"x" * (TEXT_LIMIT + 1), f"it is over {TEXT_LIMIT} bytes"),
+    ],
+)
+async def test_an_unusable_file_is_told_and_set_aside(
+    parent: Parent, content: bytes, reason: str
+) -> None:
+    for number in (1, 2):
+        parent.move_in("_stop.txt", content)
+        parent.channel.look()
+        aside = parent.directory / f"_stop.txt.rejected.{number}"
+        assert aside.read_bytes() == content
+        assert f"_stop.txt is not used: {reason}; it is kept as {aside.name}" in parent.output
+    assert parent.got == []
+
+
+async def test_a_file_of_the_largest_size_arrives(parent: Parent) -> None:
+    parent.move_in("_keyinfo.txt", b"x" * TEXT_LIMIT)
+    parent.channel.look()
+    assert parent.got == [("info", "x" * TEXT_LIMIT)]
+
+
+async def test_a_link_a_fifo_and_a_folder_are_not_followed(parent: Parent, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    (parent.directory / "_stop.txt").symlink_to(secret)
+    os.mkfifo(parent.directory / "_keyinfo.txt")
+    (parent.directory / "_intervene.txt").mkdir()
+    parent.channel.look()
+    assert parent.got == []
+    assert secret.read_text() == "secret"
+    assert parent.files == [
+        "_intervene.txt.rejected.3",
+        "_keyinfo.txt.rejected.2",
+        "_stop.txt.rejected.1",
+        "output.txt",
+    ]
+
+
+async def test_twenty_writers_of_one_file_lose_no_word_that_was_taken_whole(parent: Parent) -> None:
+    """A later rename replaces a file that was not taken yet: what arrives is always whole."""
+    texts = {f"writer {n} " + "x" * 2_000 for n in range(20)}
+
+    def write(text: str) -> None:
+        draft = parent.directory.parent / f"draft-{threading.get_ident()}"
+        draft.write_text(text)
+        draft.rename(parent.directory / "_keyinfo.txt")
+
+    async with anyio.create_task_group() as tasks:
+        for text in texts:
+            tasks.start_soon(anyio.to_thread.run_sync, write, text)
+    await parent.until(lambda: bool(parent.got))
+    parent.channel.look()
+    taken = [text for _, text in parent.got]
+    assert len(set(taken)) == len(taken)
+    assert set(taken) <= texts
+    assert parent.files == []
+
+
+async def test_a_closed_channel_leaves_what_comes_for_the_next_run(parent: Parent) -> None:
+    parent.channel.close()
+    parent.write("_keyinfo.txt", b"for later")
+    await anyio.lowlevel.checkpoint()
+    assert parent.got == []
+    again = Parent(parent.directory)
+    again.channel.look()
+    assert again.got == [("info", "for later")]
+
+
+async def test_a_fresh_session_begins_with_an_empty_channel(parent: Parent) -> None:
+    parent.write("_stop.txt", b"old")
+    parent.channel.output.tell("old words")
+    (parent.directory / "folder").mkdir()
+    parent.channel.clear()
+    assert parent.files == []
+
+
+async def test_a_channel_is_private(parent: Parent) -> None:
+    parent.channel.output.tell("x")
+    assert parent.directory.stat().st_mode & 0o777 == 0o700
+    assert (parent.directory / "output.txt").stat().st_mode & 0o777 == 0o600
+
+
+async def test_an_idle_channel_wakes_nobody(tmp_path: Path) -> None:
+    """One descriptor for all channels; without a write it never becomes readable."""
+    watches = inotify.Watches()
+    channels = [
+        Channel(tmp_path / str(n), watches=watches, put=lambda kind, text: None) for n in range(50)
+    ]
+    descriptor = watches._fd
+    assert descriptor is not None
+    readable, _, _ = select.select([descriptor], [], [], 0)
+    assert readable == []
+    for channel in channels:
+        channel.close()
+    assert watches._fd is None

@@ -1,0 +1,83 @@
+"""What a subagent says and does, a line each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hive_subagent.intervention import output as module
+from hive_subagent.intervention.output import LINE_LIMIT, Output, _on_one_line
+
+
+def spoken(*parts: dict[str, Any], kind: str = "assistant", **more: Any) -> dict[str, Any]:
+    return {"type": kind, "message": {"content": list(parts)}, **more}
+
+
+def said_in(tmp_path: Path, *events: dict[str, Any]) -> list[str]:
+    output = Output(tmp_path / "output.txt")
+    for event in events:
+        output.hear(event)
+    file = tmp_path / "output.txt"
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [line[len("00:00:00 ") :] for line in lines]
+
+
+def test_each_text_and_each_tool_is_a_line(tmp_path: Path) -> None:
+    assert said_in(
+        tmp_path,
+        spoken({"type": "text", "text": "one\ntwo"}),
+        spoken({"type": "tool_use", "name": "Bash", "input": {"command": "ls"}}),
+        spoken({"type": "tool_result", "content": "x"}, kind="user"),
+        spoken({"type": "tool_result", "is_error": True}, kind="user"),
+        {"type": "result", "terminal_reason": "completed"},
+    ) == [
+        "says: one\\ntwo",
+        'tool opens: Bash {"command": "ls"}',
+        "tool closes: done",
+        "tool closes: with an error",
+        "turn ends: completed",
+    ]
+
+
+def test_a_subagents_words_and_our_own_are_left_out(tmp_path: Path) -> None:
+    inner = spoken({"type": "text", "text": "x"}, parent_tool_use_id="t")
+    ours = spoken({"type": "text", "text": "x"}, kind="user", isReplay=True)
+    assert said_in(tmp_path, inner, ours) == []
+
+
+@given(st.text())
+def test_whatever_is_said_stays_on_one_line_of_bounded_size(text: str) -> None:
+    line = _on_one_line(text + "\ud800")
+    assert "\n" not in line
+    assert "\r" not in line
+    assert len(line.encode()) <= LINE_LIMIT
+
+
+def test_a_malformed_event_costs_nothing(tmp_path: Path) -> None:
+    for content in ("text", None, [None, 7, {"type": "text"}, {"type": "tool_use"}]):
+        said_in(tmp_path, {"type": "assistant", "message": {"content": content}})
+    said_in(tmp_path, {"type": "assistant", "message": None}, {})
+
+
+def test_the_file_begins_anew_at_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FILE_LIMIT", 1_000)
+    lines = said_in(tmp_path, *[spoken({"type": "text", "text": f"line {n}"}) for n in range(90)])
+    assert lines[-1] == "says: line 89"
+    assert (tmp_path / "output.txt").stat().st_size <= 1_000
+
+
+def test_a_link_in_its_place_is_not_followed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    target = tmp_path / "target"
+    target.write_text("keep")
+    (tmp_path / "output.txt").symlink_to(target)
+    output = Output(tmp_path / "output.txt")
+    output.tell("one")
+    output.tell("two")
+    assert target.read_text() == "keep"
+    assert len([r for r in caplog.records if "not written any more" in r.message]) == 1
