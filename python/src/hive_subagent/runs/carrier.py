@@ -102,7 +102,7 @@ class Carrier:
         enclosure: Enclosure | None = None
         try:
             enclosure = self.containment.open(run_id, memory_max=launch.record.memory_max)
-            run = session.run = Run(
+            run = Run(
                 run_id,
                 launch.order,
                 enclosure,
@@ -111,6 +111,7 @@ class Carrier:
                 interrupt_grace_s=self.settings.interrupt_grace_s,
                 steering=self.steerings.open(session) if self.steerings else None,
             )
+            session.attach(run)
             invocation = self._invocation(launch, self.access.grant(run_id, token=token), enclosure)
             try:
                 if await run.begin(invocation, confirm_s=self.settings.resume_confirm_s):

@@ -33,6 +33,20 @@ class LiveSession:
         self.over = anyio.Event()
         self._since = time.monotonic()
         self._silence = Silence()
+        self._stopped_by: Cause | None = None
+
+    def attach(self, run: Run) -> None:
+        """The reserved name has its run now; a stop that came before counts for it."""
+        self.run = run
+        if self._stopped_by is not None:
+            run.stop(self._stopped_by, step_s=0, force=True)
+
+    def stop(self, cause: Cause, *, step_s: float, force: bool = False) -> None:
+        """Stop the run, also one whose name is only reserved yet."""
+        if self.run is not None:
+            self.run.stop(cause, step_s=step_s, force=force)
+        elif self._stopped_by is None:
+            self._stopped_by = cause
 
     def look(self) -> None:
         """Keep the evidence of life up to date."""

@@ -139,16 +139,14 @@ class Supervisor:
             view = self._view(name)
             raise Refused(f"nothing to interrupt: {wording.describe(view)}")
         log.info("`%s` is interrupted by its owner%s", name, " by force" if force else "")
-        run = session.run
-        if run is not None:
-            run.stop(Cause.INTERRUPT, step_s=self._settings.interrupt_grace_s, force=force)
+        session.stop(Cause.INTERRUPT, step_s=self._settings.interrupt_grace_s, force=force)
         await session.over.wait()
         reply = InterruptReply(
             name=name,
             session_id=session.record.session_id,
             forced=force,
             ended=True,
-            processes=list(run.died.values()) if run else [],
+            processes=list(session.run.died.values()) if session.run else [],
         )
         return reply, wording.interrupted(reply, ended_view(session.record))
 
@@ -190,8 +188,7 @@ class Supervisor:
         step = min(self._settings.interrupt_grace_s, grace / 4)
         live = self._registry.live
         for session in live:
-            if session.run is not None:
-                session.run.stop(Cause.DAEMON_STOP, step_s=step)
+            session.stop(Cause.DAEMON_STOP, step_s=step)
         with anyio.move_on_after(grace):
             for session in live:
                 await session.over.wait()
