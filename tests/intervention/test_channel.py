@@ -72,11 +72,13 @@ async def test_a_file_that_is_still_being_written_is_left_alone(parent: Parent) 
     with (parent.directory / "_intervene.txt").open("wb") as half:
         half.write(b"half ")
         half.flush()
-        parent.write("unrelated.txt", b"x")
-        await anyio.lowlevel.checkpoint()
+        parent.write("_keyinfo.txt", b"another")
+        await parent.until(lambda: len(parent.got) == 1)
+        parent.channel.look()
         half.write(b"whole")
-    await parent.until(lambda: bool(parent.got))
-    assert parent.got == [("redirect", "half whole")]
+    await parent.until(lambda: len(parent.got) == 2)
+    assert parent.got == [("info", "another"), ("redirect", "half whole")]
+    assert parent.files == []
 
 
 async def test_a_stop_is_looked_at_first_and_the_others_are_left(parent: Parent) -> None:

@@ -199,6 +199,8 @@ def _bind(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         # listening at once: two sockets may bind one port as long as none listens
         return socket.create_server((host, port), family=family, backlog=512)
+    except UnicodeError:
+        raise ConfigurationError(f"host {host!r} is not a host name; set `host`") from None
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise PortTaken(

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import shutil
@@ -86,11 +87,20 @@ class Channel:
             return None
         try:
             text = _read(claimed)
+        except BlockingIOError:
+            self._put_back(name, claimed)
+            return None
         except (OSError, ValueError) as error:
             self._put_aside(name, claimed, error)
             return None
         claimed.unlink()
         return text
+
+    def _put_back(self, name: str, claimed: Path) -> None:
+        """Its writer is not done: the end of that brings us here again."""
+        with suppress(FileExistsError):  # a newer one has taken its place
+            os.link(claimed, self.directory / name)
+        claimed.unlink()
 
     def _put_aside(self, name: str, claimed: Path, error: OSError | ValueError) -> None:
         reason = (isinstance(error, OSError) and error.strerror) or str(error)
@@ -109,10 +119,15 @@ class Channel:
 
 
 def _read(file: Path) -> str:
+    """Raises BlockingIOError while it is being written, OSError or ValueError if unusable."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with open(os.open(file, flags), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise ValueError("it is not a regular file")
+        # a lease for reading is not given while somebody has the file open for writing; it is
+        # also not given for another user's file, where closing or renaming has to be enough
+        with suppress(PermissionError):
+            fcntl.fcntl(stream, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         data = stream.read(TEXT_LIMIT + 1)
     if len(data) > TEXT_LIMIT:
         raise ValueError(f"it is over {TEXT_LIMIT} bytes")
