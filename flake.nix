@@ -39,16 +39,11 @@
       );
 
       apps = eachSystem (
-        pkgs: system: {
+        _: system: {
           default = {
             type = "app";
-            program = lib.getExe (
-              pkgs.callPackage ./nix/demo.nix {
-                hive-subagent = self.packages.${system}.default;
-                stub-claude = self.packages.${system}.stub-claude;
-              }
-            );
-            meta.description = "Start, continue and interrupt scripted sessions, no account needed";
+            program = "${self.packages.${system}.default}/bin/hive-subagent-demo";
+            meta.description = "Three scripted subagents, each ending in its own way; no account needed";
           };
         }
       );

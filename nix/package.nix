@@ -10,7 +10,9 @@
   uvicorn,
   hypothesis,
   pytestCheckHook,
+  bash,
   procps,
+  util-linux,
 }:
 
 let
@@ -21,15 +23,27 @@ buildPythonApplication {
   inherit (project) version;
   pyproject = true;
 
-  # the suite lies beside the package, so both are in the source
+  # the suite lies beside the package, and reads the documentation
   src = lib.fileset.toSource {
     root = ../.;
-    fileset = lib.fileset.unions [
-      ../python
-      (lib.fileset.fileFilter (file: !file.hasExt "nix") ../tests)
-    ];
+    fileset = lib.fileset.difference ../. (
+      lib.fileset.unions (
+        map lib.fileset.maybeMissing [
+          ../.cache
+          ../.git
+          ../.venv
+        ]
+      )
+    );
   };
-  sourceRoot = "source/python";
+
+  # tests of hostile processes name their programs in full, as those would
+  postPatch = ''
+    find tests -name '*.py' -exec sed -i \
+      -e 's#/bin/bash#${bash}/bin/bash#g' \
+      -e 's#/usr/bin/setsid#${util-linux}/bin/setsid#g' {} +
+    cd python
+  '';
 
   build-system = [ hatchling ];
 
@@ -46,6 +60,7 @@ buildPythonApplication {
     hypothesis
     procps
     pytestCheckHook
+    util-linux
   ];
 
   # the stub and the daemon are started by name

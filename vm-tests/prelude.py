@@ -1,1 +1,112 @@
-"""What every scenario may use beside the driver's own names."""
+"""What every scenario may use beside the driver's own names; put before each of them."""
+
+import json
+import shlex
+
+UNIT = "hive-subagent-daemon.service"
+CLIENT = "python3 /etc/hive-test/client.py"
+CGROUP = f"/sys/fs/cgroup/system.slice/{UNIT}"
+STATE = "/var/lib/hive-subagent"
+# a process that the agent's user still has; the daemon's own runs as that user too
+AGENTS = "pgrep -u agent"
+
+
+def call(tool, arguments, options=""):
+    """One tool call; its structured answer."""
+    given = shlex.quote(json.dumps(arguments))
+    return json.loads(machine.succeed(f"{CLIENT} {options} call {tool} {given}"))
+
+
+def refused(tool, arguments, options=""):
+    """One tool call that must be refused; the words of the refusal."""
+    given = shlex.quote(json.dumps(arguments))
+    return machine.fail(f"{CLIENT} {options} call {tool} {given}").strip()
+
+
+def brief(name, *steps, turns=None):
+    """A brief whose steps the stand-in for claude follows; its path."""
+    script = {"turns": turns} if turns else {"steps": list(steps)}
+    path = f"/home/agent/{name}.md"
+    text = f"Do as the script says.\n[[STUB {json.dumps(script)}]]\n"
+    machine.succeed(f"printf %s {shlex.quote(text)} >{path}")
+    return path
+
+
+def start(name, *steps, turns=None, options="", **arguments):
+    """Start a subagent that follows these steps."""
+    given = {"name": name, "prompt_file": brief(name, *steps, turns=turns), **arguments}
+    return call("start", given, options)
+
+
+def ended(name, options="", timeout_s=300):
+    """Wait for a subagent's end; its session object."""
+    answer = call("wait", {"names": [name], "timeout_s": timeout_s}, f"--timeout 600 {options}")
+    assert answer["done"], answer
+    return answer["sessions"][0]
+
+
+def session(name, options=""):
+    """A session object."""
+    return call("status", {"name": name}, options)
+
+
+def notices(name, count=1, folder=f"{STATE}/todos"):
+    """A subagent's notices, oldest first, once there are that many."""
+    machine.wait_until_succeeds(
+        f'grep -l \'"name": *"{name}"\' {folder}/*.json | wc -l | grep -qx {count}', timeout=60
+    )
+    found = machine.succeed(f"cat $(ls -tr {folder}/*.json)")
+    decoder, at, every = json.JSONDecoder(), 0, []
+    while at < len(found.rstrip()):
+        notice, at = decoder.raw_decode(found, at)
+        every.append(notice)
+        while at < len(found) and found[at].isspace():
+            at += 1
+    return [notice for notice in every if notice["name"] == name]
+
+
+def main_pid():
+    """The daemon's pid; 0 when it does not run."""
+    return int(machine.get_unit_property(UNIT, "MainPID"))
+
+
+def wait_for_another(pid):
+    """Until systemd runs a daemon that is not this one and that serves; its pid."""
+    machine.wait_until_succeeds(
+        f"systemctl is-active -q {UNIT} && "
+        f"! systemctl show -P MainPID {UNIT} | grep -qx {pid} && {CLIENT} health",
+        timeout=180,
+    )
+    return main_pid()
+
+
+def hidden_children(folder):
+    """Steps that leave processes behind which a kill by process group, session or marker misses."""
+    sleeper = "while :; do sleep 1000; done"
+    kinds = {
+        "plain": {},
+        "deaf": {"ignore_term": True},
+        "session": {"setsid": True, "ignore_term": True},
+        "wiped": {"setsid": True, "ignore_term": True, "env": "wipe"},
+    }
+    return [
+        {"spawn": f": {kind}; {sleeper}", "pid_file": f"{folder}/{kind}.pid", **how}
+        for kind, how in kinds.items()
+    ]
+
+
+def hidden_pids(folder):
+    """Their pids, once all are there."""
+    for kind in ("plain", "deaf", "session", "wiped"):
+        machine.wait_for_file(f"{folder}/{kind}.pid", timeout=120)
+    return machine.succeed(f"cat {folder}/*.pid").split()
+
+
+def none_alive(pids):
+    """None of these processes is left."""
+    for pid in pids:
+        machine.fail(f"kill -0 {pid} 2>&1")
+
+
+machine.wait_for_unit(UNIT)
+machine.wait_until_succeeds(f"{CLIENT} health", timeout=120)

@@ -4,6 +4,10 @@
 let
   cfg = config.hyperhive.subagent;
   shutdownGrace = builtins.ceil (cfg.settings.shutdown_grace_s or 10);
+  # `or`: beside a host's own tree the leaves are the host's
+  forSubagents = lib.filterAttrs (
+    _: entry: (entry.enable or true) && (entry.availableToSubagents or false)
+  ) config.hyperhive.extraMcpServers;
 
   lifecycle = {
     ExecStart = "${lib.getExe' cfg.package "hive-subagent-daemon"} --config ${cfg.configFile}";
@@ -102,6 +106,9 @@ in
       # a daemon that keeps dying is left alone after a while
       startLimitIntervalSec = 300;
       startLimitBurst = 10;
+
+      # they are read when the daemon starts; a change elsewhere in the file costs no run its life
+      restartTriggers = lib.optional (forSubagents != { }) (builtins.toJSON forSubagents);
 
       inherit (cfg) path;
       environment = {

@@ -49,6 +49,9 @@ let
         StartLimitBurst = service.startLimitBurst;
         StartLimitIntervalSec = service.startLimitIntervalSec;
       }
+      // lib.optionalAttrs (service.restartTriggers != [ ]) {
+        X-Restart-Triggers = "/nix/store/00000000000000000000000000000000-X-Restart-Triggers-hive-subagent-daemon";
+      }
     )
     + ''
 

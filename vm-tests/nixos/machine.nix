@@ -12,10 +12,17 @@
   };
   environment = {
     etc."hive-test/client.py".source = ../client.py;
-    systemPackages = [ pkgs.python3 ];
+    systemPackages = [
+      # bubblewrap is the sandbox that claude's own tools may use
+      pkgs.bubblewrap
+      pkgs.python3
+      (pkgs.writeScriptBin "lookup-mcp" (builtins.readFile ../lookup-mcp.py))
+    ];
   };
-  # an agent that names secrets finds them
+  # an agent that names directories or secrets finds them
   systemd.tmpfiles.rules = [
+    "d /home/agent/work 0755 agent users"
+    "d /home/agent/.claude 0700 agent users"
     "f /var/lib/secrets/subagent-token 0400 root root - the-token-of-vault"
     "f /var/lib/secrets/claude.env 0400 root root - ANTHROPIC_API_KEY=of-vault"
   ];

@@ -1,6 +1,33 @@
 # agent: scout
-"""The unit is up, serves, and is the one that the module rendered."""
+"""The unit is up after the boot, serves, and a subagent runs under it to its end."""
 
-machine.wait_for_unit("hive-subagent-daemon")
-print(machine.succeed("python3 /etc/hive-test/client.py health"))
-print(machine.succeed("python3 /etc/hive-test/client.py call status"))
+with subtest("the unit is ready, and petted"):
+    unit = machine.get_unit_info(UNIT)
+    assert unit["Type"] == "notify", unit["Type"]
+    assert unit["SubState"] == "running", unit["SubState"]
+    assert unit["NRestarts"] == "0", unit["NRestarts"]
+    assert unit["User"] == "agent", unit["User"]
+    health = json.loads(machine.succeed(f"{CLIENT} health"))
+    assert health["status"] == "ok" and health["running"] == 0, health
+
+with subtest("the daemon sits in a leaf of its own subtree"):
+    assert machine.succeed(f"cat {CGROUP}/supervisor/cgroup.procs").split() == [str(main_pid())]
+    assert "memory" in machine.succeed(f"cat {CGROUP}/cgroup.controllers").split()
+
+with subtest("what it keeps is private"):
+    modes = machine.succeed(
+        f"stat -c '%U %a' {STATE} /run/hive-subagent /run/hive-subagent/daemon.json"
+    )
+    assert modes.splitlines() == ["agent 700", "agent 700", "agent 600"], modes
+
+with subtest("a subagent runs, ends and is told of once"):
+    started = start("first", {"bash": "id -un; pwd"}, {"text": "all done"})
+    assert started["dir"] == "/home/agent", started
+    done = ended("first")
+    assert (done["state"], done["stop_reason"]) == ("idle", "turn_ended"), done
+    assert done["result"] == "all done", done
+    [notice] = notices("first")
+    assert notice["kind"] == "finished", notice
+
+with subtest("nothing is left of it"):
+    assert machine.succeed(AGENTS).split() == [str(main_pid())]

@@ -18,7 +18,7 @@
       lookup = {
         command = "/run/current-system/sw/bin/lookup-mcp";
         args = [ "--read-only" ];
-        env.LOOKUP_KEY = "\${LOOKUP_KEY}";
+        env.LOOKUP_SHELF = "public";
         allowedTools = [ "find" ];
         availableToSubagents = true;
       };

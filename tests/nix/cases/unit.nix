@@ -96,4 +96,33 @@ in
     expr = lib.last (unit { path = lib.mkAfter [ evaluate.pkgs.claude-code ]; }).path;
     expected = evaluate.pkgs.claude-code;
   };
+  "test the daemon is restarted for the servers of its subagents and for no other" = {
+    expr =
+      let
+        agent = servers: evaluate.config [ { hyperhive.extraMcpServers = servers; } ];
+        triggers = servers: (evaluate.unit (agent servers)).restartTriggers;
+        lookup = more: { lookup = { command = "/bin/a"; } // more; };
+        once = triggers (lookup {
+          availableToSubagents = true;
+        });
+      in
+      [
+        (triggers (lookup { }))
+        (lib.length once)
+        (once == triggers (lookup {
+          availableToSubagents = true;
+          command = "/bin/b";
+        }))
+        (triggers (lookup {
+          availableToSubagents = true;
+          enable = false;
+        }))
+      ];
+    expected = [
+      [ ]
+      1
+      false
+      [ ]
+    ];
+  };
 }

@@ -28,6 +28,7 @@ let
       };
       wantedBy = list unitName;
       after = list unitName;
+      restartTriggers = list types.unspecified;
       path = list (types.either types.package types.str);
       environment = mkOption {
         type = types.attrsOf (types.nullOr (types.either types.str types.path));

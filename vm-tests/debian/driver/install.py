@@ -36,6 +36,11 @@ SECRETS = {
     "/var/lib/secrets/subagent-token": "the-token-of-vault",
     "/var/lib/secrets/claude.env": "ANTHROPIC_API_KEY=of-vault\n",
 }
+# of vm-tests, what scenarios find in the machine
+BROUGHT = {
+    "client.py": ("/etc/hive-test/client.py", 0o644),
+    "lookup-mcp.py": ("/usr/bin/lookup-mcp", 0o755),
+}
 PROGRAM = """\
 #!/usr/bin/python3
 import sys
@@ -70,8 +75,12 @@ class Install:
     def key(self, agent: str) -> str:
         """Changes with anything that `archives` would hold."""
         ours = Path(__file__)
-        client = self._project / "vm-tests" / "client.py"
-        return self._code_key + _digest(ours, client, self._rendered / agent)
+        brought = [self._project / "vm-tests" / name for name in BROUGHT]
+        return self._code_key + _digest(ours, *brought, self._rendered / agent)
+
+    def unit(self, agent: str) -> str:
+        """The unit as the module renders it."""
+        return (self._rendered / agent / UNIT).read_text()
 
     def archives(self, agent: str) -> list[bytes]:
         """Tar archives for the root of the agent's machine."""
@@ -109,8 +118,8 @@ class Install:
         with tarfile.open(fileobj=buffer, mode="w") as tar:
             for name, place in PLACES.items():
                 _add(tar, place, (self._rendered / agent / name).read_text())
-            client = self._project / "vm-tests" / "client.py"
-            _add(tar, "/etc/hive-test/client.py", client.read_text())
+            for name, (place, mode) in BROUGHT.items():
+                _add(tar, place, (self._project / "vm-tests" / name).read_text(), mode)
             for place, secret in SECRETS.items():
                 _add(tar, place, secret, 0o400)
             for place, target in LINKS.items():

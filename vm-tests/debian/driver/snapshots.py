@@ -68,6 +68,8 @@ class Snapshots:
                     sys.stderr.write(machine.execute(f"journalctl -u {UNIT} --no-pager")[1])
                     sys.stderr.write(machine.execute(f"systemctl status {UNIT} --no-pager")[1])
                     machine.succeed("false")
+                booted = machine.succeed(f"cat $(systemctl show -P FragmentPath {UNIT})")
+                assert booted == self._install.unit(agent), "the unit booted is another"
                 # whatever runs once after a start has run
                 machine.succeed("python3 /etc/hive-test/client.py --help >/dev/null")
             machine.snapshot(name)

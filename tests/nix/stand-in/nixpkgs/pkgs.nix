@@ -53,7 +53,12 @@ let
         ] (name: named name { })
         // {
           inherit lib;
-          inherit (pkgs) fetchFromGitHub procps;
+          inherit (pkgs)
+            bash
+            fetchFromGitHub
+            procps
+            util-linux
+            ;
           callPackage = callWith final;
           buildPythonPackage = build;
           buildPythonApplication = build;
@@ -78,15 +83,16 @@ let
       args: assert args ? self; { pkgs = pythonPackages args.packageOverrides; };
     runCommand = name: env: script: named name (env // { inherit script; });
     testers.runNixOSTest = module: named "vm-test-run-${(module).name}" { inherit module; };
-    writeShellApplication = args: named args.name args;
     writeText = name: text: named name { inherit text; };
   }
   // lib.genAttrs [
+    "bash"
     "claude-code"
     "gnumake"
     "nixfmt"
     "nixfmt-tree"
     "procps"
+    "util-linux"
   ] (name: named name { });
 in
 pkgs

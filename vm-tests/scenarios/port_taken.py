@@ -1,0 +1,30 @@
+# agent: scout
+"""The port is another's: one line, exit 3, and no restart loop. Row R27."""
+
+before = json.loads(machine.succeed(f"{CLIENT} health"))["instance"]
+port = machine.succeed(
+    "cat /run/hive-subagent/daemon.json | sed -E 's/.*127.0.0.1:([0-9]+).*/\\1/'"
+)
+port = int(port)
+
+with subtest("a stranger takes the port"):
+    machine.succeed(f"systemctl stop {UNIT}")
+    machine.succeed(f"systemd-run --unit stranger python3 -m http.server --bind 127.0.0.1 {port}")
+    machine.wait_for_open_port(port, "127.0.0.1")
+
+with subtest("the unit fails at once and stays so"):
+    machine.fail(f"systemctl start {UNIT}")
+    unit = machine.get_unit_info(UNIT)
+    assert unit["ActiveState"] == "failed", unit["ActiveState"]
+    assert unit["ExecMainStatus"] == "3", unit["ExecMainStatus"]
+    assert unit["NRestarts"] == "0", unit["NRestarts"]
+
+with subtest("one line says why"):
+    said = machine.succeed(f"journalctl -u {UNIT} -o cat -t hive-subagent-daemon -n 5 --no-pager")
+    assert str(port) in said and "Traceback" not in said, said
+
+with subtest("the stranger is told apart, and once it is gone the unit starts"):
+    machine.fail(f"{CLIENT} --url http://127.0.0.1:{port} health 2>/dev/null")
+    machine.succeed("systemctl stop stranger")
+    machine.succeed(f"systemctl start {UNIT}")
+    assert json.loads(machine.succeed(f"{CLIENT} health"))["instance"] != before

@@ -1,0 +1,45 @@
+# agent: vault
+"""The owner's token: asked for, kept out of sight, and no word of it to a subagent."""
+
+TOKEN = "the-token-of-vault"
+OWNER = f"--token {TOKEN}"
+
+with subtest("no token and a wrong one are refused alike"):
+    assert refused("status", {}) == "HTTP 401"
+    assert refused("status", {}, "--token the-token-of-vaul") == "HTTP 401"
+    assert refused("status", {}, "--token ''") == "HTTP 401"
+
+with subtest("anyone local may ask whether it is well"):
+    assert json.loads(machine.succeed(f"{CLIENT} health"))["status"] == "ok"
+
+with subtest("with the token a subagent runs and reports its goal on its own route"):
+    start(
+        "runner",
+        {"bash": "tr '\\0' '\\n' </proc/self/environ"},
+        {"mcp": "signal/goal_reached"},
+        {"echo_env": True},
+        goal="report",
+        options=OWNER,
+    )
+    done = ended("runner", options=OWNER)
+    assert done["stop_reason"] == "goal_reached", done
+    environment = json.loads(done["result"])
+
+with subtest("a subagent has what the environment file gives, and no token"):
+    assert environment["ANTHROPIC_API_KEY"] == "of-vault", environment
+    assert not [name for name in environment if "TOKEN" in name], environment
+    assert TOKEN not in json.dumps(environment)
+
+with subtest("the token is in no command line and in no log"):
+    machine.fail(f"cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -v client.py | grep -q {TOKEN}")
+    machine.fail(f"journalctl --no-pager | grep -q {TOKEN}")
+    machine.fail(f"grep -rq {TOKEN} {STATE} /run/hive-subagent /etc/hyperhive")
+
+with subtest("without its token file the unit does not start, and says so"):
+    machine.succeed("mv /var/lib/secrets/subagent-token /var/lib/secrets/away")
+    machine.fail(f"systemctl restart {UNIT}")
+    machine.wait_until_succeeds(
+        f"journalctl -u {UNIT} --no-pager | grep -q -i 'credential'", timeout=30
+    )
+    machine.succeed("mv /var/lib/secrets/away /var/lib/secrets/subagent-token")
+    machine.succeed(f"systemctl reset-failed {UNIT}; systemctl start {UNIT}")
