@@ -170,6 +170,8 @@ class Run:
         decided = self._verdict is not None and self._is_last_turn()
         if not decided and self.stopped_by is None:
             self.stopped_by = cause
+            # an answer that another turn was to follow is not the end of the run
+            self._verdict = None
         if self._ladder is not None:
             self._ladder.hurry(step_s=step_s, force=force)
         elif self.claude is not None:
