@@ -102,32 +102,20 @@ class Previous(Frozen):
     signal: str | None
 
 
-class SessionView(Frozen):
-    """One session as `status` and `wait` tell it.
+class RunFigures(Frozen):
+    """How a run stands or ended, and what it has used; null where unknown or not counted.
 
-    `cpu_since_event_s` and `processes` are evidence of life while it runs; `cpu_s` to `oom_kills`
-    are figures of its last run, null where nobody counted. `oom_kills` counts the processes that
-    the kernel killed for memory, claude or its tools, at the limit that `oom_scope` names.
+    `message` is what need_help asked, what the goal's report or an owner's stop said, or claude's
+    own words for a failure. `oom_kills` counts the processes that the kernel killed for memory,
+    claude or its tools, at the limit that `oom_scope` names. `cost_usd` is this run's share.
     """
 
-    name: str
-    session_id: str
-    dir: str
-    state: State
-    stop_reason: StopReason | None = None
     cause: Cause | None = None
     signal: str | None = None
-    turn: int = 1
-    max_turns: int = 1
-    last_event_age_s: float | None = None
-    open_tool: OpenTool | None = None
-    cpu_since_event_s: float | None = None
-    processes: Processes | None = None
-    interventions: list[PendingIntervention] = []
-    goal: str | None = None
-    report_file: str | None = None
     message: str | None = None
     result: str | None = None
+    turn: int = 1
+    max_turns: int = 1
     cost_usd: float | None = None
     cpu_s: float | None = None
     peak_memory_bytes: int | None = None
@@ -135,6 +123,27 @@ class SessionView(Frozen):
     oom_kills: int | None = None
     oom_scope: OomScope | None = None
     containment: Containment | None = None
+
+
+class SessionView(RunFigures):
+    """One session as `status` and `wait` tell it.
+
+    `last_event_age_s` to `interventions` are there while it runs; `cpu_since_event_s` and
+    `processes` are evidence of life.
+    """
+
+    name: str
+    session_id: str
+    dir: str
+    state: State
+    stop_reason: StopReason | None = None
+    last_event_age_s: float | None = None
+    open_tool: OpenTool | None = None
+    cpu_since_event_s: float | None = None
+    processes: Processes | None = None
+    interventions: list[PendingIntervention] = []
+    goal: str | None = None
+    report_file: str | None = None
 
 
 class StartReply(Frozen):

@@ -9,7 +9,6 @@ import asyncio
 import logging
 import os
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -22,14 +21,14 @@ from hive_subagent.claude.invocation import Invocation, build_argv, child_enviro
 from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome, Stopped, words
 from hive_subagent.containment import Containment, Enclosure
 from hive_subagent.errors import Refused, SubagentError
-from hive_subagent.instance import append_report
-from hive_subagent.models import Cause, Notice, NoticeKind, StartReply, StopReason
+from hive_subagent.models import Cause, StartReply
 from hive_subagent.runs import wording
 from hive_subagent.runs.records import Records, SessionRecord
 from hive_subagent.runs.registry import Registry
 from hive_subagent.runs.run import Order, Run
-from hive_subagent.runs.session import LiveSession, ended_view, ending_of, previous_of
+from hive_subagent.runs.session import LiveSession, ending_of, previous_of
 from hive_subagent.runs.steering import Left, Steerings
+from hive_subagent.runs.telling import tell
 from hive_subagent.settings import Settings
 from hive_subagent.todos.outbox import Outbox
 
@@ -281,40 +280,3 @@ class Carrier:
     def _refuse(self, answer: asyncio.Future[StartReply], error: SubagentError) -> None:
         if not answer.done():
             answer.set_exception(error if isinstance(error, Refused) else Refused(str(error)))
-
-
-_KINDS: dict[StopReason, NoticeKind] = {
-    StopReason.TURN_ENDED: "finished",
-    StopReason.GOAL_REACHED: "goal_reached",
-    StopReason.NEED_HELP: "need_help",
-    StopReason.TURN_CAP: "turn_cap",
-    StopReason.STOPPED: "stopped",
-    StopReason.KILLED: "killed",
-    StopReason.FAILED: "failed",
-}
-
-
-def tell(
-    record: SessionRecord,
-    outbox: Outbox,
-    further_reports: Sequence[str] = (),
-    further_words: Sequence[str] = (),
-) -> None:
-    """Write the ending of `record` to its report files and hand its notice to the outbox."""
-    ending = record.ending
-    assert ending is not None
-    text = "\n\n".join([wording.ending(ended_view(record)), *further_words])
-    reports = dict.fromkeys(r for r in (record.report_file, *further_reports) if r)
-    problems = [append_report(Path(report), f"{ending.at} {text}\n") for report in reports]
-    outbox.settle(
-        ending.run_id,
-        Notice(
-            id=ending.run_id,
-            name=record.name,
-            session_id=record.session_id,
-            kind=_KINDS[ending.stop_reason],
-            text="\n\n".join([text, *(p for p in problems if p)]),
-            report_file=next(iter(reports), None),
-            at=ending.at,
-        ),
-    )

@@ -13,31 +13,18 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from hive_subagent.instance import private_directory, write_private
-from hive_subagent.models import Cause, Containment, Frozen, OomScope, State, StopReason
+from hive_subagent.models import Frozen, RunFigures, State, StopReason
 
 log = logging.getLogger(__name__)
 
 
-class Ending(Frozen):
+class Ending(RunFigures):
     """How a run ended. `cost_total` is claude's own last figure, `cost_usd` this run's share."""
 
     run_id: str
     state: State
     stop_reason: StopReason
-    cause: Cause | None = None
-    signal: str | None = None
-    message: str | None = None
-    result: str | None = None
-    turn: int = 1
-    max_turns: int = 1
-    cost_usd: float | None = None
     cost_total: float | None = None
-    cpu_s: float | None = None
-    peak_memory_bytes: int | None = None
-    memory_max_bytes: int | None = None
-    oom_kills: int | None = None
-    oom_scope: OomScope | None = None
-    containment: Containment | None = None
     at: str
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 
 from hive_subagent.models import Cause, State, StopReason
-from hive_subagent.runs.carrier import tell
 from hive_subagent.runs.records import Ending, Records, SessionRecord
 from hive_subagent.runs.session import now
+from hive_subagent.runs.telling import tell
 from hive_subagent.todos.outbox import Outbox
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,15 @@ import anyio
 from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome, Stopped
 from hive_subagent.claude.transcripts import TranscriptLock
 from hive_subagent.containment import Usage
-from hive_subagent.models import Cause, Previous, Processes, SessionView, State, StopReason
+from hive_subagent.models import (
+    Cause,
+    Previous,
+    Processes,
+    RunFigures,
+    SessionView,
+    State,
+    StopReason,
+)
 from hive_subagent.runs.evidence import Silence
 from hive_subagent.runs.records import Ending, SessionRecord
 from hive_subagent.runs.run import Finish, Run
@@ -91,11 +99,9 @@ def ended_view(record: SessionRecord) -> SessionView:
         goal=record.goal,
         report_file=record.report_file,
         state=ending.state if ending else State.IDLE,
-        **(ending.model_dump(include=_TOLD_OF_AN_ENDING) if ending else {}),
+        stop_reason=ending.stop_reason if ending else None,
+        **(ending.model_dump(include=set(RunFigures.model_fields)) if ending else {}),
     )
-
-
-_TOLD_OF_AN_ENDING = set(SessionView.model_fields) & set(Ending.model_fields) - {"state"}
 
 
 def previous_of(record: SessionRecord) -> Previous | None:

@@ -1,0 +1,49 @@
+"""Telling an ending: to the report files, and once to the outbox."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hive_subagent.instance import append_report
+from hive_subagent.models import Notice, NoticeKind, StopReason
+from hive_subagent.runs import wording
+from hive_subagent.runs.records import SessionRecord
+from hive_subagent.runs.session import ended_view
+from hive_subagent.todos.outbox import Outbox
+
+_KINDS: dict[StopReason, NoticeKind] = {
+    StopReason.TURN_ENDED: "finished",
+    StopReason.GOAL_REACHED: "goal_reached",
+    StopReason.NEED_HELP: "need_help",
+    StopReason.TURN_CAP: "turn_cap",
+    StopReason.STOPPED: "stopped",
+    StopReason.KILLED: "killed",
+    StopReason.FAILED: "failed",
+}
+
+
+def tell(
+    record: SessionRecord,
+    outbox: Outbox,
+    further_reports: Sequence[str] = (),
+    further_words: Sequence[str] = (),
+) -> None:
+    """Write the ending of `record` to its report files and hand its notice to the outbox."""
+    ending = record.ending
+    assert ending is not None
+    text = "\n\n".join([wording.ending(ended_view(record)), *further_words])
+    reports = dict.fromkeys(r for r in (record.report_file, *further_reports) if r)
+    problems = [append_report(Path(report), f"{ending.at} {text}\n") for report in reports]
+    outbox.settle(
+        ending.run_id,
+        Notice(
+            id=ending.run_id,
+            name=record.name,
+            session_id=record.session_id,
+            kind=_KINDS[ending.stop_reason],
+            text="\n\n".join([text, *(p for p in problems if p)]),
+            report_file=next(iter(reports), None),
+            at=ending.at,
+        ),
+    )
