@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from e2e import processes
+from e2e.install import CURRENT, OLDER
 from e2e.script import Hang, bash, say
 from e2e.versions import on_both_versions
 from e2e.world import World
@@ -25,8 +26,11 @@ async def _in_tool(world: World, name: str, command: str, **arguments: str) -> i
     return int(reply["pid"])
 
 
-@on_both_versions
-@pytest.mark.parametrize("in_stream", [False, True])
+@pytest.mark.parametrize(
+    ("version", "in_stream"),
+    [(CURRENT, False), (CURRENT, True), (OLDER, False)],
+    indirect=["version"],
+)
 async def test_an_interrupt_ends_a_run_that_waits_for_the_api(
     world: World, in_stream: bool
 ) -> None:
