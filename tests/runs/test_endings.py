@@ -39,15 +39,17 @@ def idle(does: str, reason: str, kind: str, **more: Any) -> Row:
 
 
 def asking(does: str, message: str) -> Row:
-    return Row(does, *["need_help"] * 3, message=message, result="waiting", further=GOAL)
+    return Row(
+        does, "need_help", "need_help", "need_help", message=message, result="waiting", further=GOAL
+    )
 
 
 def killed(does: str, cause: str, name: str | None, **more: Any) -> Row:
-    return Row(does, *["killed"] * 3, cause=cause, signal=name, **more)
+    return Row(does, "killed", "killed", "killed", cause=cause, signal=name, **more)
 
 
 def failed(does: str, message: str, **more: Any) -> Row:
-    return Row(does, *["failed"] * 3, message=message, **more)
+    return Row(does, "failed", "failed", "failed", message=message, **more)
 
 
 def result_line(**fields: Any) -> str:

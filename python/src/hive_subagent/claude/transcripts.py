@@ -13,7 +13,7 @@ import re
 import stat
 import tempfile
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -205,11 +205,44 @@ def live_holder(
     Tells of holders that do not lock: a claude started by hand. Files of dead processes stay
     behind after a kill, so the process must be alive and the one that wrote its file.
     """
+
+    def has_it_open(noted: dict[str, Any]) -> bool:
+        return str(noted.get("sessionId")).lower() == session_id.lower()
+
+    return _living(config_dir, has_it_open, ignore_pids)
+
+
+def live_holder_of_title(
+    config_dir: Path, title: str, directory: str | os.PathLike[str]
+) -> int | None:
+    """The pid of a living claude that has a session of that title of `directory` open.
+
+    For a title that claude has yet to be asked about; titles are compared as claude does.
+    """
+    folder = encode_directory(directory)
+
+    def has_it_open(noted: dict[str, Any]) -> bool:
+        name, where = noted.get("name"), noted.get("cwd")
+        with suppress(Refused):
+            return (
+                isinstance(name, str)
+                and isinstance(where, str)
+                and name.casefold() == title.casefold()
+                and encode_directory(where) == folder
+            )
+        return False
+
+    return _living(config_dir, has_it_open, ())
+
+
+def _living(
+    config_dir: Path, wanted: Callable[[dict[str, Any]], bool], ignore_pids: Collection[int]
+) -> int | None:
     for file, noted in _session_files(config_dir):
         pid = noted.get("pid")
         if not isinstance(pid, int) or isinstance(pid, bool) or pid <= 0 or pid in ignore_pids:
             continue
-        if str(noted.get("sessionId")).lower() != session_id.lower():
+        if not wanted(noted):
             continue
         with suppress(OSError):
             if _wrote(pid, noted, file.stat().st_mtime):

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -19,10 +19,12 @@ from anyio.abc import TaskGroup
 from hive_subagent.claude import transcripts
 from hive_subagent.claude.invocation import Invocation, build_argv, child_environment
 from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome, Stopped, words
+from hive_subagent.claude.process import RunningClaude
 from hive_subagent.containment import Containment, Enclosure
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.models import Cause, StartReply
 from hive_subagent.runs import wording
+from hive_subagent.runs.holding import archive, identify, settle_in, take_lock
 from hive_subagent.runs.records import Records, SessionRecord
 from hive_subagent.runs.registry import Registry
 from hive_subagent.runs.run import Order, Run
@@ -163,27 +165,33 @@ class Carrier:
         """
         try:
             reply = self._take_up(session, launch, run)
-        except SubagentError:
+        except SubagentError as error:
+            # told before the end that it causes is
+            self._refuse(answer, error)
             run.stop(Cause.INTERRUPT, step_s=self.settings.interrupt_grace_s, force=True)
             raise
         answer.set_result(reply)
+        if run.claude is not None:
+            config_dir = self.settings.claude_config_dir
+            self.tasks.start_soon(settle_in, session, run.claude, self.records, config_dir)
 
     def _take_up(self, session: LiveSession, launch: Launch, run: Run) -> StartReply:
         claude = run.claude
         assert claude is not None
         session.begun = claude.conversation.begun
-        if not session.record.session_id:
-            # a session that claude was asked for by its title
-            session.record = session.record.model_copy(
-                update={"session_id": claude.conversation.session_id or ""}
-            )
-            self._lock(session)
+        config_dir = self.settings.claude_config_dir
+        if identify(session, claude.conversation):
+            session.lock = take_lock(config_dir, session.record, ignore_pids=(claude.pid,))
         record = session.record
         self.outbox.owe(run.run_id, {"name": record.name, "session_id": record.session_id})
-        session.owed = True
-        archived = self._archive(launch.predecessor)
-        if record.session_id:
+        try:
             self.records.save(record)
+        except SubagentError:
+            self.outbox.cancel(run.run_id)
+            raise
+        session.owed = True
+        # only now: a start that fails loses nothing of the session before
+        archived = archive(config_dir, launch.predecessor, self.records)
         log.info("run %s of `%s` began, pid %d", run.run_id, record.name, claude.pid)
         return StartReply(
             name=record.name,
@@ -193,28 +201,6 @@ class Carrier:
             archived=archived,
             previous=previous_of(record) if session.resumed else None,
         )
-
-    def _lock(self, session: LiveSession) -> None:
-        record = session.record
-        config_dir = self.settings.claude_config_dir
-        found = transcripts.find(config_dir, record.dir, record.session_id)
-        if found is not None:
-            session.lock = transcripts.TranscriptLock(found)
-
-    def _archive(self, predecessor: SessionRecord | None) -> int:
-        """Archive a finished namesake that we started; how many transcripts that were."""
-        if predecessor is None or not predecessor.ours:
-            return 0
-        config_dir = self.settings.claude_config_dir
-        found = transcripts.find(config_dir, predecessor.dir, predecessor.session_id)
-        try:
-            if found is not None:
-                transcripts.archive(found)
-        except Refused as error:
-            log.warning("%s", error)
-            return 0
-        self.records.forget(predecessor.session_id)
-        return int(found is not None)
 
     async def _finish(
         self,
@@ -226,16 +212,22 @@ class Carrier:
         if run.claude is None:
             return
         finish = await run.finish()
+        if (miss := self._miss(launch, run.claude)) is not None:
+            finish = replace(finish, outcome=Failed(miss))
         if not session.owed:
-            self._refuse(answer, self._stillborn(launch, run, finish.outcome))
+            stillborn = self._stillborn(launch.record.name, finish.outcome)
+            self._refuse(answer, Refused(miss or stillborn))
             return
+        identify(session, run.claude.conversation)
         left = run.steering.leave() if run.steering else Left()
         record = session.record.model_copy(
             update={"ending": ending_of(session, run, finish), "kept": left.kept}
         )
         session.record = record
-        if record.session_id:
+        try:
             self.records.save(record)
+        except SubagentError as error:
+            log.error("how run %s ended is told, but cannot be kept: %s", run.run_id, error)
         tell(record, self.outbox, run.signals.report_files, left.told)
         dead = ", ".join(f"{p.pid} ({p.command})" for p in run.died.values())
         reason = record.ending.stop_reason if record.ending else None
@@ -243,26 +235,27 @@ class Carrier:
             "run %s of `%s` ended: %s; died with it: %s", run.run_id, record.name, reason, dead
         )
 
-    def _stillborn(self, launch: Launch, run: Run, outcome: Outcome) -> Refused:
-        claude, record = run.claude, launch.record
-        result = claude.conversation.last_result if claude else None
-        if launch.resume is not None and result is not None:
-            return Refused(
-                wording.missed(
-                    name=record.name,
-                    words=words(result) or "no reason given",
-                    config_dir=str(self.settings.claude_config_dir),
-                    directory=record.dir,
-                )
-            )
+    def _miss(self, launch: Launch, claude: RunningClaude) -> str | None:
+        """What is said where claude had no such session, or several."""
+        result = claude.conversation.last_result
+        if launch.resume is None or claude.conversation.begun or result is None:
+            return None
+        return wording.missed(
+            name=launch.record.name,
+            words=words(result) or "no reason given",
+            config_dir=str(self.settings.claude_config_dir),
+            directory=launch.record.dir,
+        )
+
+    def _stillborn(self, name: str, outcome: Outcome) -> str:
         match outcome:
             case Failed(message=message):
                 said = message
-            case Killed(signal=name, cause=cause):
-                said = f"killed by {name or cause}"
+            case Killed(signal=by, cause=cause):
+                said = f"killed by {by or cause}"
             case Completed() | Stopped():
                 said = "it answered without any event"
-        return Refused(wording.stillborn(name=record.name, words=said))
+        return wording.stillborn(name=name, words=said)
 
     def _let_go(self, session: LiveSession, launch: Launch, run_id: str, token: str | None) -> None:
         if token is not None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.instance import private_directory, write_private
 from hive_subagent.models import Frozen, RunFigures, State, StopReason
 
@@ -59,18 +60,38 @@ class Records:
         private_directory(self._names)
 
     def save(self, record: SessionRecord) -> None:
-        """Write a session and let its name mean it."""
+        """Write a session and let its name mean it; one without an id is not kept.
+
+        Raises Refused when the disk does not take it.
+        """
+        if not record.session_id:
+            return
         folder = self._sessions / record.session_id
-        private_directory(folder)
-        write_private(folder / "record.json", record.model_dump_json().encode())
-        write_private(self._names / record.name, record.session_id.encode())
+        self._write(folder / "record.json", record.model_dump_json().encode())
+        self._write(self._names / record.name, record.session_id.encode())
 
     def save_brief(self, session_id: str, brief: bytes) -> Path:
-        """Keep a session's brief byte for byte; it is passed again on every process."""
+        """Keep a session's brief byte for byte; it is passed again on every process.
+
+        Raises Refused when the disk does not take it, and then nothing of it is left.
+        """
         path = self._brief(session_id)
-        private_directory(path.parent)
-        write_private(path, brief)
+        try:
+            self._write(path, brief)
+        except SubagentError:
+            self.forget(session_id)
+            raise
         return path
+
+    def _write(self, path: Path, content: bytes) -> None:
+        try:
+            private_directory(path.parent)
+            write_private(path, content)
+        except OSError as error:
+            raise Refused(
+                f"{path} cannot be written: {error.strerror}; make room in state_dir, or make it"
+                " writable for the daemon"
+            ) from None
 
     def brief(self, session_id: str) -> Path | None:
         """Where a session's brief lies; None for a session that came without one."""

@@ -24,6 +24,7 @@ from hive_subagent.models import (
 )
 from hive_subagent.runs import checks, wording
 from hive_subagent.runs.carrier import Carrier, Launch
+from hive_subagent.runs.holding import refuse_if_title_is_open, take_lock
 from hive_subagent.runs.records import SessionRecord
 from hive_subagent.runs.run import Order
 from hive_subagent.runs.session import LiveSession, ended_view
@@ -68,6 +69,9 @@ class Supervisor:
             self._settings,
         )
         program = self._check_claude(directory)
+        predecessor = self._registry.record(name)
+        if predecessor is not None and predecessor.ours and (lock := self._lock(predecessor)):
+            lock.release()  # only to see that nobody works in what is about to be archived
         # from the first check to the launch nothing waits, so no other call can come between
         reply, begun = await self._carrier.launch(
             Launch(
@@ -75,7 +79,7 @@ class Supervisor:
                 order=_order(record, prompt),
                 program=program,
                 brief=self._carrier.records.save_brief(record.session_id, brief),
-                predecessor=self._registry.record(name),
+                predecessor=predecessor,
             )
         )
         return reply, wording.started(reply, begun=begun)
@@ -97,7 +101,8 @@ class Supervisor:
         if known is None:
             # existence is claude's business: it answers whether it has such a session there
             known = SessionRecord(name=name, session_id="", dir=str(directory), ours=False)
-        elif str(directory) != known.dir:
+            refuse_if_title_is_open(self._settings.claude_config_dir, name, directory)
+        elif not _same_directory(directory, known.dir):
             raise Refused(
                 f"subagent `{name}` was started in {known.dir}, not in {directory}: leave `dir`"
                 " out, it cannot move a session"
@@ -210,14 +215,7 @@ class Supervisor:
         return checks.check_program(settings.claude_bin, os.environ.get("PATH"))
 
     def _lock(self, record: SessionRecord) -> transcripts.TranscriptLock | None:
-        config_dir = self._settings.claude_config_dir
-        if holder := transcripts.live_holder(config_dir, record.session_id):
-            raise Refused(
-                f"session {record.session_id} of `{record.name}` is open in process {holder}:"
-                " end that first, two of them would mix up its transcript"
-            )
-        found = transcripts.find(config_dir, record.dir, record.session_id)
-        return transcripts.TranscriptLock(found) if found else None
+        return take_lock(self._settings.claude_config_dir, record)
 
     def _view(self, name: str) -> SessionView:
         if session := self._registry.running(name):
@@ -239,6 +237,13 @@ def _order(record: SessionRecord, prompt: str) -> Order:
         max_turns=record.max_turns or 1,
         turn_timeout_s=record.turn_timeout_s,
     )
+
+
+def _same_directory(directory: Path, known: str) -> bool:
+    try:
+        return os.path.samefile(directory, known)
+    except OSError:
+        return False
 
 
 def _view_of(session: LiveSession) -> SessionView:

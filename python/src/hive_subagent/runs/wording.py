@@ -262,6 +262,15 @@ def missed(*, name: str, words: str, config_dir: str, directory: str) -> str:
     )
 
 
+def open_elsewhere(*, name: str, session_id: str | None, holder: int) -> str:
+    """The error of a call whose session another claude has open."""
+    which = f"session {session_id} of `{name}`" if session_id else f"a session `{name}`"
+    return (
+        f"{which} is open in process {holder}: end that first, two of them would mix up its"
+        " transcript"
+    )
+
+
 def stillborn(*, name: str, words: str) -> str:
     """The error of a run that died before its first event."""
     return f"subagent `{name}` died before its first event: {words}"

@@ -1,0 +1,89 @@
+"""Who has a session open, the lock on its transcript, and how a finished one is put away."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from pathlib import Path
+
+from hive_subagent.claude import transcripts
+from hive_subagent.claude.conversation import Conversation
+from hive_subagent.claude.process import RunningClaude
+from hive_subagent.claude.transcripts import TranscriptLock
+from hive_subagent.errors import Refused, SubagentError
+from hive_subagent.runs import wording
+from hive_subagent.runs.records import Records, SessionRecord
+from hive_subagent.runs.session import LiveSession
+
+log = logging.getLogger(__name__)
+
+SETTLING_LINES = 32
+"""Lines of claude after which it is no longer expected to make a transcript."""
+
+
+def take_lock(
+    config_dir: Path, record: SessionRecord, *, ignore_pids: Collection[int] = ()
+) -> TranscriptLock | None:
+    """The lock on a session's transcript; None where there is none yet.
+
+    Raises Refused when another process has the session open.
+    """
+    holder = transcripts.live_holder(config_dir, record.session_id, ignore_pids=ignore_pids)
+    if holder is not None:
+        raise Refused(
+            wording.open_elsewhere(name=record.name, session_id=record.session_id, holder=holder)
+        )
+    found = transcripts.find(config_dir, record.dir, record.session_id)
+    return TranscriptLock(found) if found else None
+
+
+def refuse_if_title_is_open(config_dir: Path, title: str, directory: Path) -> None:
+    """Raise Refused when a living claude has a session of that title open."""
+    holder = transcripts.live_holder_of_title(config_dir, title, directory)
+    if holder is not None:
+        raise Refused(wording.open_elsewhere(name=title, session_id=None, holder=holder))
+
+
+def identify(session: LiveSession, conversation: Conversation) -> bool:
+    """Take up the id of a session that claude was asked for by its title; whether it is new."""
+    session_id = conversation.session_id
+    if session.record.session_id or not session_id:
+        return False
+    session.record = session.record.model_copy(update={"session_id": session_id})
+    return True
+
+
+async def settle_in(
+    session: LiveSession, claude: RunningClaude, records: Records, config_dir: Path
+) -> None:
+    """What a first event can come too early for: the session's id and its transcript's lock.
+
+    Claude makes a new transcript some 10 ms after its first lines (measured with 2.1.197).
+    """
+    for _ in range(SETTLING_LINES):
+        seen = claude.conversation.lines
+        try:
+            if identify(session, claude.conversation):
+                records.save(session.record)
+            if session.lock is None and session.record.session_id:
+                session.lock = take_lock(config_dir, session.record, ignore_pids=(claude.pid,))
+        except SubagentError as error:
+            log.warning("`%s`: %s", session.record.name, error)
+        if session.lock is not None or claude.over:
+            return
+        await claude.until(lambda seen=seen: claude.conversation.lines > seen)  # type: ignore[misc]
+
+
+def archive(config_dir: Path, predecessor: SessionRecord | None, records: Records) -> int:
+    """Archive a finished namesake that we started; how many transcripts that were."""
+    if predecessor is None or not predecessor.ours:
+        return 0
+    found = transcripts.find(config_dir, predecessor.dir, predecessor.session_id)
+    try:
+        if found is not None:
+            transcripts.archive(found)
+    except Refused as error:
+        log.warning("%s", error)
+        return 0
+    records.forget(predecessor.session_id)
+    return int(found is not None)

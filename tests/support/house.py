@@ -1,0 +1,134 @@
+"""A supervisor in this very process, with real containment and the real stub, and no HTTP."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.abc
+
+from hive_subagent.containment import Containment
+from hive_subagent.instance import private_directory, state_identity
+from hive_subagent.models import SessionView
+from hive_subagent.runs.carrier import Carrier
+from hive_subagent.runs.records import Records
+from hive_subagent.runs.registry import Registry
+from hive_subagent.runs.session import LiveSession
+from hive_subagent.runs.supervisor import Supervisor
+from hive_subagent.runs.wishes import Wishes
+from hive_subagent.servers.mcp_config import ConfigFiles
+from hive_subagent.settings import Settings
+from hive_subagent.todos.outbox import Outbox
+from hive_subagent.todos.sinks import DirSink
+from support import processes
+from support.stub import STUB
+
+DONE_S = 60.0
+
+
+@dataclass
+class House:
+    """What stands in a test: the supervisor and the rooms around it."""
+
+    root: Path
+    settings: Settings
+    carrier: Carrier
+    supervisor: Supervisor
+    tasks: anyio.abc.TaskGroup
+    _numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    def brief(self, content: str = "Do what the message says.\n") -> str:
+        """A prompt file; returns its path."""
+        file = self.root / f"brief-{next(self._numbers)}.md"
+        file.write_text(content)
+        return str(file)
+
+    def gate(self) -> Path:
+        """A path for the steps `wait_file` and `touch`; nothing is there yet."""
+        return self.root / f"gate-{next(self._numbers)}"
+
+    async def begin(self, does: str, name: str = "agent", **wishes: Any) -> LiveSession:
+        """Start a run whose brief holds the script `does`; returns its live session."""
+        await self.supervisor.start(name, self.brief(does), wishes=Wishes(**wishes))
+        live = self.carrier.registry.running(name)
+        assert live is not None
+        return live
+
+    async def ended(self, name: str = "agent") -> SessionView:
+        """A run's session, once it has ended."""
+        live = self.carrier.registry.running(name)
+        if live is not None:
+            with anyio.fail_after(DONE_S):
+                await live.over.wait()
+        view, _ = await self.supervisor.status(name)
+        return view
+
+    async def run(self, does: str, name: str = "agent", **wishes: Any) -> SessionView:
+        """`begin` and see the end."""
+        await self.supervisor.start(name, self.brief(does), wishes=Wishes(**wishes))
+        return await self.ended(name)
+
+    async def notices(self, count: int = 1) -> list[dict[str, Any]]:
+        """All notices, oldest first, once there are `count` of them and none is owed."""
+        todos, owed = self.root / "state" / "todos", self.root / "state" / "owed"
+        await processes.until(
+            lambda: len(list(todos.glob("*.json"))) >= count and not list(owed.glob("*.json")),
+            f"{count} notices",
+        )
+        found = [json.loads(file.read_bytes()) for file in todos.glob("*.json")]
+        assert len(found) == count, found
+        return sorted(found, key=lambda notice: notice["at"])
+
+    def left_behind(self) -> dict[int, str]:
+        """Living processes of this house's runs."""
+        return processes.of_runs((self.root / "state" / "identity").read_text().strip())
+
+
+@asynccontextmanager
+async def house(root: Path, **settings: Any) -> AsyncIterator[House]:
+    """A supervisor below `root`; it is closed in the end, and nothing may be alive then."""
+    for folder in ("work", "claude"):
+        (root / folder).mkdir(exist_ok=True)
+    made = Settings(
+        **{
+            "claude_bin": str(STUB),
+            "claude_config_dir": root / "claude",
+            "work_dir": root / "work",
+            "state_dir": root / "state",
+            "runtime_dir": root / "run",
+            "interrupt_grace_s": 0.5,
+            "exit_grace_s": 2.0,
+            "shutdown_grace_s": 2.0,
+            **settings,
+        }
+    )
+    for private in (made.state_dir, made.runtime):
+        private_directory(private)
+    # claude refuses to bypass permissions as root without it; children inherit ours
+    os.environ["IS_SANDBOX"] = "1"
+    containment = Containment.create(identity=state_identity(made.state_dir))
+    containment.start()
+    outbox = Outbox(made.state_dir, [DirSink(made.state_dir / "todos")])
+    records = Records(made.state_dir)
+    registry = Registry(records, max_running=made.max_running)
+    access = ConfigFiles(made.runtime, {}, lambda token: f"http://127.0.0.1:9/signal/{token}/mcp")
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(outbox.run)
+            carrier = Carrier(made, containment, records, registry, outbox, access, tasks)
+            supervisor = Supervisor(carrier)
+            yield House(root, made, carrier, supervisor, tasks)
+            await supervisor.close()
+            tasks.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await containment.end_everything()
+            await containment.stop()
+    assert processes.of_runs(state_identity(made.state_dir)) == {}
