@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import anyio
 import pytest
 from support.daemon import Daemon
@@ -35,25 +33,6 @@ async def test_a_start_answers_with_the_session_and_says_what_comes_next(daemon:
     gate.touch()
     assert (await daemon.ended(name))["session_id"] == reply["session_id"]
     assert [file.stem for file in daemon.transcripts()].count(reply["session_id"]) == 1
-
-
-async def test_a_start_waits_for_the_first_event_and_no_longer_than_allowed(world: Daemon) -> None:
-    world.settings["resume_confirm_s"] = 0.3
-    world.start()
-    gate, name = world.gate(), world.name()
-    brief = world.brief(script(text("late"), before_init=[{"wait_file": str(gate)}]))
-
-    answer = await world.call("start", name=name, prompt_file=brief)
-
-    assert not answer.is_error
-    assert "has not said a word yet" in answer.text
-    session = await world.must("status", name=name)
-    assert session["state"] == "starting"
-    assert session["stop_reason"] is None
-    assert session["last_event_age_s"] >= 0
-    gate.touch()
-    assert (await world.ended(name))["result"] == "late"
-    await world.notice(name)
 
 
 async def test_a_run_that_dies_before_its_first_event_is_the_error_of_its_call(
@@ -104,26 +83,6 @@ async def test_of_twenty_starts_of_one_name_exactly_one_wins(daemon: Daemon) -> 
     ended = await daemon.must("interrupt", name=name)
     assert [process["pid"] for process in ended["processes"]] == [won[0].data["pid"]]
     await daemon.notice(name)
-
-
-async def test_beyond_the_limit_a_start_is_refused_with_the_limit_and_who_runs(
-    world: Daemon,
-) -> None:
-    world.settings["max_running"] = 2
-    world.start()
-    await world.begin(script(HANG), "one")
-    await world.begin(script(HANG), "two")
-
-    said = await world.refused("start", name="three", prompt_file=world.brief())
-
-    assert "max_running 2" in said
-    assert "one, two" in said
-    assert "nothing is known" in await world.refused("status", name="three")
-    await world.must("interrupt", name="one")
-    await world.run(script(text("now")), "three")
-    await world.begin(script(HANG), "four")
-    again = await world.refused("continue", name="three", prompt="go on")
-    assert "max_running 2 is reached (running: two, four)" in again
 
 
 async def test_a_start_under_a_finished_name_archives_that_session(daemon: Daemon) -> None:
@@ -187,18 +146,3 @@ async def test_paths_count_from_the_directory_and_that_from_the_work_dir(daemon:
     session = await daemon.ended(name)
     assert session["report_file"] == str(daemon.work_dir / "sub" / "report.md")
     assert (daemon.work_dir / "sub" / "report.md").exists()
-
-
-async def test_the_model_of_the_call_counts_then_the_default_then_none(world: Daemon) -> None:
-    def models(session: dict[str, str]) -> list[str]:
-        return [arg for arg in json.loads(session["result"]) if arg.startswith("--model")]
-
-    argv = script({"echo_argv": True})
-    world.start()
-    assert models(await world.run(argv)) == []
-    assert models(await world.run(argv, "kept", model="haiku")) == ["--model=haiku"]
-    await world.must("continue", name="kept", prompt=argv)
-    assert models(await world.ended("kept")) == ["--model=haiku"]
-    world.settings["default_model"] = "sonnet"
-    world.restart()
-    assert models(await world.run(argv)) == ["--model=sonnet"]
