@@ -174,7 +174,7 @@ async def test_an_interrupt_before_the_first_event_makes_the_start_an_error(
         with pytest.raises(Refused, match="died before its first event"):
             await start
         assert not os.listdir(home.root / "state" / "owed")
-        assert not os.listdir(home.root / "state" / "todos")
+        assert not (home.root / "state" / "todos").exists()
 
 
 async def test_only_what_runs_can_be_interrupted(home: House) -> None:

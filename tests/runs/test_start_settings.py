@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -86,5 +87,5 @@ async def test_a_permission_mode_below_bypass_is_never_passed_beside_the_bypass(
     """R29: and a project's own settings cannot raise it again."""
     async with house(tmp_path, permission_mode=mode) as home:
         argv = json.loads((await home.run(script({"echo_argv": True}))).result or "")
-    found = [arg for arg in argv if "permission" in arg or "setting-sources" in arg]
+    found = [arg for arg in argv if re.match("--(dangerously|permission|setting-sources)", arg)]
     assert found == flags
