@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from pathlib import Path
 
 import anyio
 import pytest
+from support.house import House, house
+from support.processes import gone, is_alive, until
+from support.stub import HANG, OLD, bash, script, text, turns
 
 from hive_subagent.claude.conversation import Conversation
 from hive_subagent.errors import Refused
 from hive_subagent.models import Cause
 from hive_subagent.runs.session import LiveSession
-from support.house import House, house
-from support.processes import gone, is_alive, until
-from support.stub import HANG, OLD, bash, script, text, turns
 
 SLEEP = "perl -e 'sleep 100'"
 
@@ -26,14 +27,16 @@ async def in_tool(live: LiveSession) -> None:
 
 async def pid_in(file: Path) -> int:
     await until(file.exists, str(file))
-    return int(file.read_text())
+    return int(await anyio.Path(file).read_text())
 
 
 async def test_a_gentle_interrupt_takes_the_tool_along_and_gives_receipts(home: House) -> None:
     """R10: the tool and its child have a session of their own."""
     pid_file = home.gate()
     live = await home.begin(
-        script(bash(f"setsid {SLEEP} & echo $! > {pid_file}.new; mv {pid_file}.new {pid_file}; wait"))
+        script(
+            bash(f"setsid {SLEEP} & echo $! > {pid_file}.new; mv {pid_file}.new {pid_file}; wait")
+        )
     )
     grandchild = await pid_in(pid_file)
 
@@ -57,7 +60,9 @@ async def test_a_gentle_interrupt_takes_the_tool_along_and_gives_receipts(home: 
 async def test_a_tool_that_an_old_claude_leaves_behind_is_ended_all_the_same(home: House) -> None:
     """R10: 2.1.197 leaves a tool alive that ignores signals."""
     pid_file = home.gate()
-    deaf = f"trap '' INT TERM; echo $$ > {pid_file}.new; mv {pid_file}.new {pid_file}; {SLEEP}; true"
+    deaf = (
+        f"trap '' INT TERM; echo $$ > {pid_file}.new; mv {pid_file}.new {pid_file}; {SLEEP}; true"
+    )
     await home.begin(script(bash(deaf), version=OLD))
     tool = await pid_in(pid_file)
     await home.supervisor.interrupt("agent")
@@ -72,9 +77,18 @@ async def test_a_deaf_child_is_asked_then_signalled_then_killed(tmp_path: Path) 
         assert live.run is not None
         claude = live.run.claude
         assert claude is not None
-        ask, signal = claude.ask_to_stop, claude.signal
-        claude.ask_to_stop = lambda: (rungs.append("ask"), ask())[1]  # type: ignore[method-assign]
-        claude.signal = lambda n: (rungs.append(n.name), signal(n))[1]  # type: ignore[method-assign]
+        ask, send = claude.ask_to_stop, claude.signal
+
+        def noted_ask() -> None:
+            rungs.append("ask")
+            ask()
+
+        def noted_signal(number: signal.Signals) -> None:
+            rungs.append(number.name)
+            send(number)
+
+        claude.ask_to_stop = noted_ask  # type: ignore[method-assign]
+        claude.signal = noted_signal  # type: ignore[method-assign]
 
         reply, _ = await home.supervisor.interrupt("agent")
 
@@ -132,7 +146,9 @@ async def test_an_interrupt_after_the_result_leaves_the_turn_finished(tmp_path: 
 
 async def test_an_interrupt_between_two_turns_of_a_goal_is_an_interrupt(home: House) -> None:
     """R14: at the very moment of a result, before the next turn goes in."""
-    live = await home.begin(turns([text("half")], [HANG]), goal="be done", max_turns=9)
+    gate = home.gate()
+    first = [{"wait_file": str(gate)}, text("half")]
+    live = await home.begin(turns(first, [HANG]), goal="be done", max_turns=9)
     conversation = _conversation(live)
     told = conversation.on_change
 
@@ -142,6 +158,7 @@ async def test_an_interrupt_between_two_turns_of_a_goal_is_an_interrupt(home: Ho
         told()
 
     conversation.on_change = stop_at_the_result
+    gate.touch()
     view = await home.ended()
     assert (view.state, view.cause, view.turn) == ("killed", "interrupt", 1)
 
@@ -181,7 +198,7 @@ async def test_only_what_runs_can_be_interrupted(home: House) -> None:
     with pytest.raises(Refused, match="nothing is known of a subagent `nobody`"):
         await home.supervisor.interrupt("nobody")
     await home.run(script(text("done")))
-    with pytest.raises(Refused, match="nothing to interrupt: .*finished its turn"):
+    with pytest.raises(Refused, match=r"nothing to interrupt: .*finished its turn"):
         await home.supervisor.interrupt("agent")
     assert len(await home.notices()) == 1
 

@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
+from support.house import house
+from support.stub import HANG, script, text
 
 from hive_subagent.errors import Refused
 from hive_subagent.models import SessionView
 from hive_subagent.runs.wishes import Wishes
-from support.house import house
-from support.stub import HANG, script, text
 
 
 async def test_a_start_waits_for_the_first_event_and_no_longer_than_allowed(tmp_path: Path) -> None:

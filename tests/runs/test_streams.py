@@ -7,12 +7,12 @@ import json
 from typing import Any
 
 import pytest
-
-from hive_subagent.claude import framing
-from hive_subagent.claude.process import STDERR_KEPT
 from support.house import House
 from support.processes import is_alive, until
 from support.stub import HANG, NEW, OLD, bash, script, text
+
+from hive_subagent.claude import framing
+from hive_subagent.claude.process import STDERR_KEPT
 
 MIB = 1024 * 1024
 
@@ -32,9 +32,9 @@ async def test_a_line_over_the_cap_is_left_out_and_the_turn_goes_on(
 ) -> None:
     """R1: 64 MiB, here less so that it is quick."""
     assert framing.MAX_LINE == 64 * MIB
-    monkeypatch.setitem(
-        framing.LineFramer.__init__.__kwdefaults__, "max_line", MIB // 2
-    )
+    defaults = framing.LineFramer.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "max_line", MIB // 2)
     live = await home.begin(script({"big_text": MIB}, text("done")))
     assert live.run is not None
     claude = live.run.claude
@@ -73,7 +73,7 @@ async def test_garbage_between_the_lines_is_passed_over(home: House) -> None:
         b"npm WARN deprecated\n",
         b'{"type":"assistant","message":{"content":[\n',
         b'{"type":"of another age","result":true}\n',
-        b"[1,2]\nnull\n42\n\"result\"\n\n\r\n",
+        b'[1,2]\nnull\n42\n"result"\n\n\r\n',
         b'\xff\xfe\x00{"type":"result"}\n',
         "\u0085\u2028\n".encode(),
         b"[" * 100_000 + b"\n",
@@ -89,9 +89,7 @@ async def test_garbage_between_the_lines_is_passed_over(home: House) -> None:
 async def test_plain_text_counts_as_life(home: House) -> None:
     """R3."""
     gate = home.gate()
-    live = await home.begin(
-        script(HANG, before_init=[{"wait_file": str(gate)}, {"raw": "hm\n"}]),
-    ) if False else await home.begin(script({"wait_file": str(gate)}, {"raw": "hm\n"}, HANG))
+    live = await home.begin(script({"wait_file": str(gate)}, {"raw": "hm\n"}, HANG))
     assert live.run is not None
     assert live.run.claude is not None
     conversation = live.run.claude.conversation

@@ -7,13 +7,13 @@ from typing import Literal
 
 import anyio
 import pytest
+from support.house import House
+from support.processes import until as until_true
+from support.stub import HANG, script, text
 
 from hive_subagent.errors import Refused
 from hive_subagent.models import WaitReply
 from hive_subagent.runs import waiting
-from support.house import House
-from support.processes import until as until_true
-from support.stub import HANG, script, text
 
 
 async def wait(
@@ -96,7 +96,7 @@ async def test_a_name_that_nothing_is_known_of_is_refused(home: House) -> None:
 
 @pytest.mark.parametrize("timeout_s", [-1, float("nan"), float("inf")])
 async def test_an_impossible_time_is_refused(home: House, timeout_s: float) -> None:
-    with pytest.raises(Refused, match="timeout_s .* is out of range"):
+    with pytest.raises(Refused, match=r"timeout_s .* is out of range"):
         await wait(home, timeout_s=timeout_s)
 
 

@@ -30,7 +30,7 @@ from hive_subagent.todos.sinks import DirSink
 from support import processes
 from support.stub import STUB
 
-DONE_S = 60.0
+DONE_S = 20.0
 
 
 @dataclass
