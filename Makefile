@@ -24,8 +24,8 @@ test: setup
 	cd python && ../$(BIN)/python -m pytest -c pyproject.toml $(ARGS)
 
 lint: setup
-	$(BIN)/ruff check --config python/pyproject.toml python tests bench
-	$(BIN)/ruff format --check --config python/pyproject.toml python tests bench
+	$(BIN)/ruff check --config python/pyproject.toml .
+	$(BIN)/ruff format --check --config python/pyproject.toml .
 	cd python && ../$(BIN)/mypy src ../tests
 	cd python && ../$(BIN)/lint-imports
 
