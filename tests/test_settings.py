@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hive_subagent.errors import ConfigurationError
+from hive_subagent.permissions import TOP, Permissions
 from hive_subagent.settings import ENV_PREFIX, Settings, load
 
 PROPERTY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -206,3 +207,42 @@ def test_any_bytes_are_read_or_refused_in_one_line(config: Path, content: bytes)
     config.write_bytes(content)
     found = outcome(config)
     assert isinstance(found, Settings) or len(found.splitlines()) == 1
+
+
+def test_the_ceiling_is_what_the_keys_say(config: Path, tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    found = load(
+        write(
+            config,
+            permission_mode="acceptEdits",
+            tools=["Read", "Edit"],
+            disallowed_tools=["WebFetch"],
+            allowed_tools=["Bash(make *)"],
+            add_dirs=["lib"],
+        )
+    )
+    assert found.ceiling == Permissions.of(
+        "acceptEdits",
+        tools=["Read", "Edit"],
+        denied=["WebFetch"],
+        approved=["Bash(make *)"],
+        directories=[tmp_path / "lib"],
+    )
+    assert load().ceiling == TOP
+
+
+@pytest.mark.parametrize(
+    ("values", "culprit"),
+    [
+        ({"tools": ["--model"]}, "'--model'"),
+        ({"allowed_tools": ["Bash"]}, "bypassPermissions approves every tool"),
+        ({"tools": ["Read"], "setting_sources": "project"}, "setting_sources"),
+        ({"disallowed_tools": ["Bash"], "setting_sources": "user"}, "setting_sources"),
+        ({"max_depth": 2}, "children of children"),
+        ({"max_depth": -1}, "max_depth"),
+    ],
+)
+def test_a_ceiling_that_cannot_be_kept_is_refused(
+    config: Path, values: dict[str, Any], culprit: str
+) -> None:
+    assert culprit in complaint(write(config, **values))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_subagent.claude.invocation import build_argv, child_environment
-from hive_subagent.settings import PermissionMode
+from hive_subagent.permissions import PermissionMode
 
 CONFIG = Path("/home/agent/.claude")
 
@@ -93,3 +93,28 @@ def test_a_child_never_sees_more_than_its_parent_and_its_own_folder(parent: dict
     child = child_environment(parent, config_dir=CONFIG)
     assert child.pop("CLAUDE_CONFIG_DIR") == str(CONFIG)
     assert child.items() <= parent.items()
+
+
+def test_tools_are_named_taken_away_and_approved() -> None:
+    argv = build_argv(
+        "claude",
+        resume="u",
+        tools=["Grep", "Read"],
+        disallowed_tools=["Agent", "Bash(git *)"],
+        allowed_tools=["WebFetch"],
+        add_dirs=["/srv/a", "/srv/b,c"],
+        effort="low",
+    )
+    assert "--tools=Grep,Read" in argv
+    assert "--disallowedTools=Agent,Bash(git *)" in argv
+    assert "--allowedTools=WebFetch" in argv
+    assert [a for a in argv if a.startswith("--add-dir")] == [
+        "--add-dir=/srv/a",
+        "--add-dir=/srv/b,c",
+    ]
+    assert "--effort=low" in argv
+
+
+def test_a_session_can_be_left_without_any_tool() -> None:
+    assert "--tools=" in build_argv("claude", resume="u", tools=[])
+    assert not any(a.startswith("--tools") for a in build_argv("claude", resume="u"))

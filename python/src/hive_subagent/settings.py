@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 from pydantic_settings import (
@@ -21,9 +21,8 @@ from pydantic_settings import (
 )
 
 from hive_subagent.errors import ConfigurationError
+from hive_subagent.permissions import PermissionMode, Permissions
 from hive_subagent.sizes import parse_size
-
-PermissionMode = Literal["acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan"]
 
 ENV_PREFIX = "HIVE_SUBAGENT_"
 
@@ -35,6 +34,12 @@ def _absolute(path: Path) -> Path:
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 Size = Annotated[int, BeforeValidator(parse_size)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+def _depth(depth: int) -> int:
+    if depth not in (0, 1):
+        raise ValueError("children of children are not served: set 1, or 0 for no delegation")
+    return depth
 
 
 def _first_of(environment: Mapping[str, str], *names: str) -> str | None:
@@ -71,6 +76,10 @@ class Settings(BaseSettings):
     auth_token_file: AbsolutePath | None = None
     default_model: str | None = None
     permission_mode: PermissionMode = "bypassPermissions"
+    tools: list[str] | None = None
+    disallowed_tools: list[str] = []
+    allowed_tools: list[str] = []
+    add_dirs: list[AbsolutePath] = []
     setting_sources: str | None = None
     child_env: list[str] = []
     resume_confirm_s: Seconds = 5.0
@@ -83,6 +92,8 @@ class Settings(BaseSettings):
     channels: bool = True
     max_running: Annotated[int, Field(ge=1)] = 8
     default_max_turns: Annotated[int, Field(ge=1)] = 5
+    roles_dir: AbsolutePath | None = None
+    max_depth: Annotated[int, AfterValidator(_depth)] = 1
 
     @classmethod
     def settings_customise_sources(
@@ -97,11 +108,25 @@ class Settings(BaseSettings):
         return init_settings, env_settings, InitSettingsSource(settings_cls, _FILE_VALUES)
 
     @model_validator(mode="after")
-    def _below_bypass_no_project_settings(self) -> Self:
+    def _nobodys_settings_where_confined(self) -> Self:
         # a project's own settings could raise the mode again (measured with 2.1.197)
-        if self.permission_mode != "bypassPermissions" and self.setting_sources:
-            raise ValueError("setting_sources must be empty where permission_mode is below bypass")
+        if self.ceiling.confined and self.setting_sources:
+            raise ValueError(
+                "setting_sources must be empty where permission_mode is below bypass or tools are"
+                " taken away"
+            )
         return self
+
+    @property
+    def ceiling(self) -> Permissions:
+        """What a subagent may do at most; what cannot be one was refused with the settings."""
+        return Permissions.of(
+            self.permission_mode,
+            tools=self.tools,
+            denied=self.disallowed_tools,
+            approved=self.allowed_tools,
+            directories=self.add_dirs,
+        )
 
     @property
     def sinks(self) -> list[str]:

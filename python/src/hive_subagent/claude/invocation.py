@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from hive_subagent.settings import PermissionMode
+from hive_subagent.permissions import PermissionMode
 
 _BASE_ENVIRONMENT = frozenset(
     """
@@ -43,7 +43,11 @@ def build_argv(
     brief: Path | None = None,
     model: str | None = None,
     mcp_config: Path | None = None,
+    tools: Iterable[str] | None = None,
+    disallowed_tools: Iterable[str] = (),
     allowed_tools: Iterable[str] = (),
+    add_dirs: Iterable[str] = (),
+    effort: str | None = None,
     permission_mode: PermissionMode = "bypassPermissions",
     setting_sources: str | None = None,
 ) -> tuple[str, ...]:
@@ -66,8 +70,16 @@ def build_argv(
     argv += [f"--settings={_SETTINGS}", "--strict-mcp-config"]
     if mcp_config is not None:
         argv.append(f"--mcp-config={mcp_config}")
-    if tools := ",".join(allowed_tools):
-        argv.append(f"--allowedTools={tools}")
+    if tools is not None:
+        # empty: none at all
+        argv.append(f"--tools={','.join(tools)}")
+    if denied := ",".join(disallowed_tools):
+        argv.append(f"--disallowedTools={denied}")
+    if allowed := ",".join(allowed_tools):
+        argv.append(f"--allowedTools={allowed}")
+    argv += [f"--add-dir={directory}" for directory in add_dirs]
+    if effort is not None:
+        argv.append(f"--effort={effort}")
     if permission_mode == "bypassPermissions":
         # never beside another mode: the bypass beats it
         argv.append("--dangerously-skip-permissions")
