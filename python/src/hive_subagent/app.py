@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 
 from hive_subagent.guards import LocalOnly, OwnerOnly, TokenHoldersOnly
 from hive_subagent.models import Health
+from hive_subagent.patience import BoundedBodies
 
 BODY_LIMIT = 20 * 1024 * 1024
 """Bytes of a request; a prompt of the largest size fits even with every character escaped once."""
@@ -54,7 +55,7 @@ def build_app(
             Mount("/signal/{token}", app=signal_app),
             Mount("/", app=agent_app),
         ],
-        middleware=[Middleware(LocalOnly, host=host, port=port)],
+        middleware=[Middleware(LocalOnly, host=host, port=port), Middleware(BoundedBodies)],
         lifespan=lifespan,
     )
 

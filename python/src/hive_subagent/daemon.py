@@ -11,6 +11,7 @@ import errno
 import json
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
@@ -36,6 +37,7 @@ from hive_subagent.instance import (
 from hive_subagent.intervention.interventions import Interventions
 from hive_subagent.models import Health
 from hive_subagent.notify import notify, pet_watchdog
+from hive_subagent.patience import ImpatientProtocol
 from hive_subagent.runs import evidence
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.records import Records
@@ -72,6 +74,7 @@ def main() -> int:
     # a line for every request says nothing, and uvicorn's would hold paths, so tokens
     logging.getLogger("mcp").setLevel(logging.WARNING)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    _raise_descriptor_limit()
     try:
         settings = load(arguments.config, host=arguments.host, port=arguments.port)
         anyio.run(serve, settings)
@@ -79,6 +82,12 @@ def main() -> int:
         sys.stderr.write(f"hive-subagent-daemon: {error}\n")
         return 3 if isinstance(error, PortTaken) else 2
     return 0
+
+
+def _raise_descriptor_limit() -> None:
+    # a run takes four descriptors, and a service is given 1024 unless it asks for more
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 async def serve(settings: Settings) -> None:
@@ -157,7 +166,7 @@ class _Server(uvicorn.Server):
                 app,  # type: ignore[arg-type]
                 log_config=None,
                 access_log=False,
-                http="h11",
+                http=ImpatientProtocol,
                 ws="none",
                 loop="asyncio",
                 lifespan="on",

@@ -22,13 +22,13 @@ from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome, Sto
 from hive_subagent.claude.process import RunningClaude
 from hive_subagent.containment import Containment, Enclosure
 from hive_subagent.errors import Refused, SubagentError
-from hive_subagent.models import Cause, StartReply
+from hive_subagent.models import Cause, StartReply, State, StopReason
 from hive_subagent.runs import wording
 from hive_subagent.runs.holding import archive, identify, settle_in, take_lock
-from hive_subagent.runs.records import Records, SessionRecord
+from hive_subagent.runs.records import Ending, Records, SessionRecord
 from hive_subagent.runs.registry import Registry
 from hive_subagent.runs.run import Order, Run
-from hive_subagent.runs.session import LiveSession, ending_of, previous_of
+from hive_subagent.runs.session import LiveSession, ending_of, now, previous_of
 from hive_subagent.runs.steering import Left, Steerings
 from hive_subagent.runs.telling import tell
 from hive_subagent.settings import Settings
@@ -125,13 +125,32 @@ class Carrier:
             self._refuse(answer, error)
         except Exception:
             log.exception("run %s of `%s` broke", run_id, launch.record.name)
-            self._refuse(answer, Refused("the daemon failed inside; its log has the trace"))
+            self._refuse(answer, Refused(wording.BROKEN))
+            self._tell_broken(session, run_id)
         finally:
             with anyio.CancelScope(shield=True):
                 if enclosure is not None:
                     await enclosure.end()
                     enclosure.close()
             self._let_go(session, launch, run_id, token)
+
+    def _tell_broken(self, session: LiveSession, run_id: str) -> None:
+        """A fault of ours ends a run as failed, and what was promised is told all the same."""
+        told = session.record.ending
+        if not session.owed or (told is not None and told.run_id == run_id):
+            return
+        session.record = session.record.model_copy(
+            update={
+                "ending": Ending(
+                    run_id=run_id,
+                    state=State.FAILED,
+                    stop_reason=StopReason.FAILED,
+                    message=wording.BROKEN,
+                    at=now(),
+                )
+            }
+        )
+        tell(session.record, self.outbox)
 
     def _invocation(self, launch: Launch, grant: Grant, enclosure: Enclosure) -> Invocation:
         settings, record = self.settings, launch.record

@@ -17,6 +17,8 @@ from hive_subagent.models import (
 
 DEFAULT_TRIGGER = "Carry out the instructions of your system prompt now."
 
+BROKEN = "the daemon itself failed at this; its log has the trace"
+
 SELF_REPORTED = "self-reported by the subagent, not checked: look at the work before you rely on it"
 
 

@@ -1,0 +1,70 @@
+"""How long a caller may take: for its header, and for its body."""
+
+from __future__ import annotations
+
+import asyncio
+
+import anyio
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+HEADER_S = 10.0
+"""Seconds from a connection's beginning to the end of its first header."""
+
+BODY_S = 30.0
+"""Seconds from a request's header to the end of its body."""
+
+
+class ImpatientProtocol(H11Protocol):
+    """Uvicorn's HTTP/1.1 that hangs up on who connects and then says nothing.
+
+    Uvicorn bounds the time between two requests, not the time before the first.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.loop.call_later(HEADER_S, self._hang_up_on_silence)
+
+    def _hang_up_on_silence(self) -> None:
+        # uvicorn declares `cycle` as never None, and begins with None
+        cycle: object = self.cycle
+        if cycle is None and not self.transport.is_closing():
+            self.transport.close()
+
+
+class BoundedBodies:
+    """Answers 408 when a body does not arrive in time; nothing waits for it for ever."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        whole = late = False
+        deadline = anyio.current_time() + BODY_S
+
+        async def receive_in_time() -> Message:
+            nonlocal whole, late
+            if whole:
+                return await receive()
+            with anyio.CancelScope(deadline=deadline):
+                message = await receive()
+                whole = message["type"] != "http.request" or not message.get("more_body")
+                return message
+            whole = late = True
+            refusal = PlainTextResponse("the request's body did not arrive in time\n", 408)
+            await refusal(scope, receive, send)
+            return {"type": "http.disconnect"}
+
+        async def send_unless_late(message: Message) -> None:
+            if not late:
+                await send(message)
+
+        try:
+            await self._app(scope, receive_in_time, send_unless_late)
+        except Exception:
+            if not late:
+                raise
