@@ -20,6 +20,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import anyio
 import uvicorn
@@ -62,7 +63,7 @@ REAPER_SILENCE_S = 30.0
 
 def main() -> int:
     """The command line. Returns the exit code."""
-    parser = argparse.ArgumentParser(prog="hive-subagent-daemon", description=__doc__)
+    parser = _Arguments(prog="hive-subagent-daemon", description=__doc__)
     parser.add_argument("--config", type=Path, metavar="FILE.json", help="settings as JSON")
     parser.add_argument("--host", help="listen address")
     parser.add_argument("--port", type=int, help="listen port; 0 lets the kernel choose")
@@ -88,6 +89,12 @@ def _raise_descriptor_limit() -> None:
     # a run takes four descriptors, and a service is given 1024 unless it asks for more
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+class _Arguments(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        # one line, as for any other unusable configuration
+        self.exit(2, f"{self.prog}: {message}; see --help\n")
 
 
 async def serve(settings: Settings) -> None:
@@ -118,15 +125,15 @@ async def serve(settings: Settings) -> None:
             records = Records(settings.state_dir)
             outbox = Outbox(settings.state_dir, sinks)
             recover(records, outbox)
+            registry = Registry(records, max_running=settings.max_running)
+            url = _url(settings.host, port)
+            access = ConfigFiles(
+                settings.runtime, servers, lambda token: f"{url}/signal/{token}/mcp"
+            )
+            interventions = Interventions(settings, registry.running)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(outbox.run)
-                registry = Registry(records, max_running=settings.max_running)
                 tasks.start_soon(evidence.watch, lambda: registry.live)
-                url = _url(settings.host, port)
-                access = ConfigFiles(
-                    settings.runtime, servers, lambda token: f"{url}/signal/{token}/mcp"
-                )
-                interventions = Interventions(settings, registry.running)
                 carrier = Carrier(
                     settings, containment, records, registry, outbox, access, tasks, interventions
                 )
@@ -190,10 +197,12 @@ async def _stop_on_signal(supervisor: Supervisor, outbox: Outbox, server: _Serve
         async for number in signals:
             log.info("%s: stopping", number.name)
             break
-    notify("STOPPING=1")
-    await supervisor.close()
-    await outbox.drain(HTTP_GRACE_S)
-    server.should_exit = True
+        # still within: another signal must not cut short what ends the children
+        notify("STOPPING=1")
+        await supervisor.close()
+        await outbox.drain(HTTP_GRACE_S)
+        server.should_exit = True
+        await anyio.sleep_forever()
 
 
 def _tell_ready(settings: Settings, url: str, instance: str) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from collections.abc import Callable
 
 import anyio
+
+log = logging.getLogger(__name__)
 
 
 def notify(state: str) -> None:
@@ -16,9 +19,14 @@ def notify(state: str) -> None:
         return
     if address.startswith("@"):
         address = "\0" + address[1:]
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as channel:
-        channel.connect(address)
-        channel.sendall(state.encode())
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as channel:
+            # a listener that does not read must not hold up the loop
+            channel.setblocking(False)
+            channel.connect(address)
+            channel.sendall(state.encode())
+    except OSError as error:
+        log.warning("NOTIFY_SOCKET does not take %s: %s", state, error.strerror)
 
 
 def watchdog_period() -> float | None:

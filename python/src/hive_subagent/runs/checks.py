@@ -18,6 +18,12 @@ BRIEF_LIMIT = 4 * 1024 * 1024
 PROMPT_LIMIT = 9 * 1024 * 1024
 """Bytes of a prompt; claude itself refuses 10 MB on stdin."""
 
+GOAL_LIMIT = 64 * 1024
+"""Bytes of a goal."""
+
+MODEL_LIMIT = 300
+"""Characters of a model's name."""
+
 MAX_TURNS_LIMIT = 1_000
 
 
@@ -39,6 +45,20 @@ def check_text(what: str, text: str) -> str:
     return text
 
 
+def check_goal(goal: str) -> str | None:
+    """`goal` without blanks around it; None for an empty one. It is repeated in every turn."""
+    if len(goal.encode("utf-8", "replace")) > GOAL_LIMIT:
+        raise Refused(f"goal is over {GOAL_LIMIT} bytes: name it, and put the rest in the brief")
+    return goal.strip() or None
+
+
+def check_model(model: str) -> str | None:
+    """`model` if it can be one; None for an empty one. Which there are is claude's to know."""
+    if len(model) > MODEL_LIMIT or not model.isprintable():
+        raise Refused(f"model {model[:80]!r} is not usable: name one as claude's --model takes it")
+    return model.strip() or None
+
+
 def check_max_turns(max_turns: int) -> int:
     """`max_turns` if it is from 1 to 1000."""
     if not 1 <= max_turns <= MAX_TURNS_LIMIT:
@@ -49,7 +69,7 @@ def check_max_turns(max_turns: int) -> int:
 def check_directory(path: str | Path, *, base: Path) -> Path:
     """The absolute directory `path` means below `base`."""
     directory = _absolute(path, base, "dir")
-    if not directory.is_dir():
+    if not os.path.isdir(directory):  # Path.is_dir raises where a parent may not be entered
         raise Refused(f"dir {directory} is not a directory: name an existing one")
     if not os.access(directory, os.X_OK | os.R_OK):
         raise Refused(f"dir {directory} may not be entered: grant the daemon's user access")
@@ -59,7 +79,7 @@ def check_directory(path: str | Path, *, base: Path) -> Path:
 def check_report_file(path: str, *, base: Path) -> str:
     """The absolute path of a report file; its directory must exist."""
     file = _absolute(path, base, "report_file")
-    if file.is_dir() or not file.parent.is_dir():
+    if os.path.isdir(file) or not os.path.isdir(file.parent):
         raise Refused(f"report_file {file} cannot be a file there: name one in an existing folder")
     return str(file)
 
@@ -95,4 +115,5 @@ def check_program(program: str, search: str | None) -> str:
 def _absolute(path: str | Path, base: Path, what: str) -> Path:
     if "\0" in str(path):
         raise Refused(f"{what} holds a NUL byte: name a path")
-    return Path(os.path.abspath(base / Path(path).expanduser()))
+    # Path.expanduser raises for a user that does not exist
+    return Path(os.path.abspath(base / os.path.expanduser(path)))

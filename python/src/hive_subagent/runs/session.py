@@ -22,8 +22,8 @@ from hive_subagent.models import (
 )
 from hive_subagent.runs.evidence import Silence
 from hive_subagent.runs.records import Ending, SessionRecord
-from hive_subagent.runs.run import Finish, Run
-from hive_subagent.runs.text import fit
+from hive_subagent.runs.run import Finish, Run, Signals
+from hive_subagent.runs.text import RESULT_LIMIT, fit
 
 
 class LiveSession:
@@ -156,9 +156,9 @@ def _classify(run: Run, outcome: Outcome) -> tuple[State, StopReason, str | None
     signals = run.signals
     match outcome:
         case Killed(message=message):
-            return State.KILLED, StopReason.KILLED, message
+            return State.KILLED, StopReason.KILLED, _words(message, signals)
         case Failed(message=message):
-            return State.FAILED, StopReason.FAILED, message
+            return State.FAILED, StopReason.FAILED, _words(message, signals)
         case Stopped():
             return State.IDLE, StopReason.STOPPED, None
     if signals.need_help is not None:
@@ -168,6 +168,18 @@ def _classify(run: Run, outcome: Outcome) -> tuple[State, StopReason, str | None
     if run.order.goal is not None:
         return State.IDLE, StopReason.TURN_CAP, None
     return State.IDLE, StopReason.TURN_ENDED, None
+
+
+def _words(message: str | None, signals: Signals) -> str | None:
+    """What is known of a turn that broke, what its subagent had said before included."""
+    if not signals.given:
+        return message
+    said = (
+        f"Before that it asked for help: {signals.need_help}"
+        if signals.need_help is not None
+        else f"Before that it reported its goal reached. {signals.goal_reached}".strip()
+    )
+    return "\n".join([*([fit(message, limit=RESULT_LIMIT // 2)] if message else []), said])
 
 
 def _stopped(

@@ -29,9 +29,9 @@ class Wishes:
         """The record with these wishes. Raises Refused."""
         changes: dict[str, Any] = {}
         if self.model is not None:
-            changes["model"] = self.model or None
+            changes["model"] = checks.check_model(self.model)
         if self.goal is not None:
-            changes["goal"] = self.goal.strip() or None
+            changes["goal"] = checks.check_goal(self.goal)
         if self.max_turns is not None:
             changes["max_turns"] = checks.check_max_turns(self.max_turns)
         elif record.max_turns is None:

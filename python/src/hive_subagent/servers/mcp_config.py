@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
-from hive_subagent.errors import ConfigurationError
+from hive_subagent.errors import ConfigurationError, Refused
 from hive_subagent.instance import private_directory, write_private
 from hive_subagent.runs.carrier import Grant
+
+log = logging.getLogger(__name__)
 
 
 class McpServer(BaseModel):
@@ -85,7 +88,12 @@ class ConfigFiles:
         private_directory(self._folder)
         # what a crashed daemon left holds tokens that nobody knows any more
         for stale in self._folder.iterdir():
-            stale.unlink()
+            try:
+                stale.unlink()
+            except OSError as error:
+                raise ConfigurationError(
+                    f"{stale} is in the way: {error.strerror}; remove it"
+                ) from None
 
     def grant(self, run_id: str, *, token: str | None) -> Grant:
         """Write the run's file; without any server there is none."""
@@ -105,12 +113,21 @@ class ConfigFiles:
         if not entries:
             return Grant(None, ())
         file = self._file(run_id)
-        write_private(file, json.dumps({"mcpServers": entries}).encode())
+        try:
+            write_private(file, json.dumps({"mcpServers": entries}).encode())
+        except OSError as error:
+            raise Refused(
+                f"{file.parent} cannot be written: {error.strerror}; make room in runtime_dir, or"
+                " restart the daemon if the directory is gone"
+            ) from None
         return Grant(file, tuple(allowed))
 
     def withdraw(self, run_id: str) -> None:
         """Remove the run's file."""
-        self._file(run_id).unlink(missing_ok=True)
+        try:
+            self._file(run_id).unlink(missing_ok=True)
+        except OSError as error:
+            log.error("%s stays: %s", self._file(run_id), error.strerror)
 
     def _file(self, run_id: str) -> Path:
         return self._folder / f"{run_id}.json"
