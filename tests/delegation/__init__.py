@@ -1,0 +1,1 @@
+"""Delegation: roles, the queue, and whole delegations against a real daemon."""
