@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from stub.process import BOTH_WAYS, STREAM, Home, directive
+from stub.process import BOTH_WAYS, STREAM, Home
 
 
 def refused(home: Home, *arguments: str, **further: str) -> str:
@@ -149,29 +149,6 @@ def test_unknown_messages_and_blank_lines_are_ignored(home: Home) -> None:
     claude.write(b'\n{"type":"surprise"}\n[]\n')
     claude.user("one")
     assert claude.result()["result"] == "ok: one"
-
-
-@pytest.mark.parametrize("mode", [STREAM, BOTH_WAYS])
-def test_a_prompt_that_begins_with_a_slash_word_never_reaches_the_model(
-    home: Home, mode: list[str]
-) -> None:
-    """R30"""
-    claude = home.start(*mode)
-    prompt = "/nonsense " + directive({"text": "reached"})
-    if mode is BOTH_WAYS:
-        claude.user(prompt)
-    else:
-        claude.write(prompt.encode())
-    claude.close_stdin()
-    lines = claude.rest()
-    assert not [line for line in lines if line["type"] == "assistant"]
-    assert lines[-1]["result"] == "Unknown command: /nonsense"
-    assert claude.rc() == 0
-
-
-@pytest.mark.parametrize("prompt", [" /clear", "\n/clear", "/home/x is a path"])
-def test_a_leading_blank_or_a_path_is_a_prompt(home: Home, prompt: str) -> None:
-    assert home.say(prompt).result()["result"] == f"ok: {prompt}"
 
 
 def test_plain_formats_print_the_text_or_the_result_line(home: Home) -> None:

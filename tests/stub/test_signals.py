@@ -128,9 +128,33 @@ def test_a_signal_before_init_leaves_no_output_and_no_transcript(
     assert home.transcripts() == []
 
 
-@pytest.mark.parametrize(("number", "rc"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
-def test_an_idle_process_ends_by_a_signal(home: Home, number: int, rc: int) -> None:
-    claude = home.start(*BOTH_WAYS)
+@pytest.mark.parametrize(
+    ("version", "number", "rc"),
+    [
+        (OLD, signal.SIGINT, -signal.SIGINT),
+        (OLD, signal.SIGTERM, 143),
+        (OLD, signal.SIGHUP, -signal.SIGHUP),
+        (NEW, signal.SIGINT, 0),
+        (NEW, signal.SIGTERM, 143),
+        (NEW, signal.SIGHUP, 129),
+    ],
+)
+def test_a_process_that_waits_for_its_first_message_ends_by_a_signal(
+    home: Home, version: str, number: int, rc: int
+) -> None:
+    claude = home.start(*BOTH_WAYS, version=version)
+    claude.control("sync", "mcp_status")
+    claude.until_type("control_response")
+    claude.signal(number)
+    assert claude.rc() == rc
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("number", "rc"), [(signal.SIGINT, 0), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_an_idle_process_ends_by_a_signal(home: Home, version: str, number: int, rc: int) -> None:
+    claude = home.start(*BOTH_WAYS, version=version)
     claude.user("x")
     claude.result()
     claude.signal(number)

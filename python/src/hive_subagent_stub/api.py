@@ -63,6 +63,7 @@ def _error(stub: Stub, turn: Turn, step: Step) -> None:
     status = step["api_error"] or None
     text = _text(stub, status, step.get("message"))
     error = _NAMES.get(status or 0, ("server_error" if status else "unknown", ""))[0]
+    turn.tell_echo()
     line = shapes.synthetic(stub, text, error)
     stub.out.emit(line)
     stub.session.record("assistant", line["message"])

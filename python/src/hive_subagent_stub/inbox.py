@@ -22,6 +22,17 @@ class Message:
         self.uuid = uuid
         self.priority = priority
         self.at = timestamp()
+        self.parts = [self]  # the messages that were joined into this one
+
+    @classmethod
+    def joined(cls, parts: list[Message]) -> Message:
+        """Several messages as one: their texts by lines, the uuid of the last that has one."""
+        if len(parts) == 1:
+            return parts[0]
+        uuid = next((part.uuid for part in reversed(parts) if part.uuid), None)
+        whole = cls("\n".join(part.text for part in parts), uuid=uuid, priority=parts[0].priority)
+        whole.parts = parts
+        return whole
 
 
 class Inbox:
@@ -75,19 +86,26 @@ class Inbox:
                 }
             )
 
-    def take(self, *priorities: str) -> Message | None:
-        """The first queued message of these priorities, or of any."""
-        for index, message in enumerate(self.queue):
-            if not priorities or message.priority in priorities:
-                return self.queue.pop(index)
-        return None
+    def take_all(self, priority: str) -> list[Message]:
+        """Every queued message of this priority."""
+        taken = [message for message in self.queue if message.priority == priority]
+        self.queue = [message for message in self.queue if message.priority != priority]
+        return taken
 
-    def next_turn(self) -> Message | None:
-        """The message that opens the next turn: `now` before the others, `later` last."""
-        for priority in ("now", "next", "later"):
-            if (message := self.take(priority)) is not None:
-                return message
-        return self.take()
+    def next_turn(self, *, waited: bool) -> Message | None:
+        """What opens the next turn: `now` before the others, `later` last.
+
+        `waited`: they came during another turn. Measured: those of one priority are joined then; a
+        message to an idle process begins its turn before the next one is read.
+        """
+        priorities = dict.fromkeys(["now", "next", "later", *(m.priority for m in self.queue)])
+        for priority in priorities:
+            taken = self.take_all(priority)
+            if taken:
+                count = len(taken) if waited else 1
+                self.queue = taken[count:] + self.queue
+                return Message.joined(taken[:count])
+        return None
 
 
 def _text_of(content: object) -> str:

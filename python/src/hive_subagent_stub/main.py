@@ -144,10 +144,12 @@ def _begin(stub: Stub) -> None:
 def _converse(stub: Stub) -> None:
     """Turns as messages come, until stdin ends and nothing is left to do."""
     stub.wait(time.monotonic())
+    waited = False
     while True:
-        message = stub.inbox.next_turn()
+        message = stub.inbox.next_turn(waited=waited)
         if message is not None:
             run(stub, message)
+            waited = True
         elif stub.tasks is not None and stub.tasks.ended:
             run(stub, None, stub.tasks.origin())
         elif stub.loop.eof:
@@ -155,6 +157,7 @@ def _converse(stub: Stub) -> None:
                 return
         else:
             stub.step(None)
+            waited = False
 
 
 def _background(stub: Stub) -> bool:
@@ -162,8 +165,13 @@ def _background(stub: Stub) -> bool:
     tasks = stub.tasks
     if tasks is None:
         return False
-    until = time.monotonic() + stub.background_grace_s
-    while tasks.running and not tasks.ended and time.monotonic() < until:
+    grace = stub.background_grace_s
+    if grace is None:
+        grace = stub.version.background_grace_s
+    if stub.last_failed:
+        grace = 0.0
+    until = None if grace is None else time.monotonic() + grace
+    while tasks.running and not tasks.ended and (until is None or time.monotonic() < until):
         stub.step(until)
     if not tasks.ended:
         tasks.kill_all()

@@ -37,11 +37,12 @@ _EDITS = frozenset({"Write", "Edit", "NotebookEdit"})
 class Denial(Exception):
     """The tool is not run; `text` is the error result the model reads."""
 
-    def __init__(self, text: str, kind: str, *, listed: bool = True) -> None:
+    def __init__(self, text: str, kind: str, *, listed: bool = True, by_mode: bool = False) -> None:
         super().__init__(text)
         self.text = text
         self.kind = kind
         self.listed = listed  # whether permission_denials names it
+        self.by_mode = by_mode
 
 
 class Permissions:
@@ -94,14 +95,17 @@ class Permissions:
         if self.mode == "plan":
             if tool in _EDITS:
                 path = given.get("file_path", "the file")
-                raise Denial(f"Cannot write to {path} while in plan mode.", "user-rejected")
+                text = f"Cannot write to {path} while in plan mode."
+                raise Denial(text, "user-rejected", by_mode=True)
             raise Denial(
                 "Auto mode is unavailable: its safety check does not run for this session, so "
                 f"{tool} was not run.",
                 "automode-unavailable",
+                by_mode=True,
             )
         if self.mode == "dontAsk":
-            raise Denial(f"Permission to use {tool} has been denied.", "permission-rule")
+            text = f"Permission to use {tool} has been denied."
+            raise Denial(text, "permission-rule", by_mode=True)
         return False
 
 
@@ -133,3 +137,42 @@ def _matches(tool: str, given: Json, rules: list[str]) -> bool:
         if server.startswith("mcp__") and tool.startswith(f"{server}__"):
             return True
     return False
+
+
+def unasked(tool: str, given: Json, cwd: str, *, old: bool) -> Denial:
+    """The denial of a tool that needs asking where nobody can be asked."""
+    if tool == "Bash":
+        word = str(given.get("command", "")).split(maxsplit=1)[:1] or ["Bash"]
+        text = (
+            f"{word[0]} was blocked. For security, Claude Code may only create or modify files in "
+            f"the allowed working directories for this session: '{cwd}'."
+            if old
+            else f"{word[0]} needs approval. Claude Code asks before a shell command creates, "
+            "changes or removes files there."
+        )
+    elif tool in _EDITS:
+        path = given.get("file_path", "the file")
+        text = f"Claude requested permissions to write to {path}, but you haven't granted it yet."
+    else:
+        text = f"Claude requested permissions to use {tool}, but you haven't granted it yet."
+    return Denial(text, "user-rejected", by_mode=True)
+
+
+def refused_sleep(command: str) -> str | None:
+    """What 2.1.332 calls a command that begins with a long sleep; None for any other.
+
+    Measured: 24 s run and 25 s do not, whatever follows; `1m`, `(sleep 60)`, `exec sleep 60` and a
+    sleep further on run.
+    """
+    words = command.replace(";", " ; ").replace("&", " & ").replace("|", " | ").split(maxsplit=2)
+    if len(words) < 2 or words[0] != "sleep":
+        return None
+    try:
+        if float(words[1]) < 25:
+            return None
+    except ValueError:
+        return None
+    rest = words[2].lstrip("&|; ") if len(words) > 2 else ""
+    if not rest or rest.startswith((">", "<")):
+        return f"standalone sleep {words[1]}"
+    return f"sleep {words[1]} followed by: {rest}"

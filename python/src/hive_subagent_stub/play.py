@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 
-from hive_subagent_stub import script, shapes
+from hive_subagent_stub import local_commands, script, shapes
 from hive_subagent_stub._types import TYPE_CHECKING
 from hive_subagent_stub.endings import Aborted, EndTurn, Exit
 from hive_subagent_stub.results import result
@@ -27,15 +27,14 @@ def run(stub: Stub, message: Message | None, origin: Json | None = None) -> None
     """
     turn = stub.turn = Turn(stub, message, origin)
     if message is not None:
-        stub.inbox.lifecycle(message, "started")
-    if message is not None:
+        _take_up(stub, message)
         stub.script = script.choose(turn.prompt, stub.brief)
     chosen = stub.script
     if chosen is None:
         turn.steps = [{"text": f"ok: {turn.prompt[:200]}"}] if message else [{"text": "done"}]
     else:
         grace = chosen.value.get("background_grace")
-        stub.background_grace_s = 5.0 if grace is None else float(grace)
+        stub.background_grace_s = None if grace is None else float(grace)
         turn.steps = list(chosen.turn(stub.turns) if message else chosen.after_background)
     if message is not None:
         stub.turns += 1
@@ -63,6 +62,16 @@ def run(stub: Stub, message: Message | None, origin: Json | None = None) -> None
         raise Exit(stub.version.rc_after_sigint_in_tool)
 
 
+def _take_up(stub: Stub, message: Message) -> None:
+    """Joined messages are echoed one by one, but for the one whose uuid the whole will carry."""
+    if stub.options.replay:
+        for part in message.parts:
+            if part.uuid and part.uuid != message.uuid:
+                stub.out.emit(shapes.replay(stub, part.content, uuid=part.uuid, at=part.at))
+    for part in message.parts:
+        stub.inbox.lifecycle(part, "started")
+
+
 def _before_init(stub: Stub, turn: Turn, steps: list[Step]) -> None:
     from hive_subagent_stub.steps import perform
 
@@ -78,17 +87,22 @@ def _before_init(stub: Stub, turn: Turn, steps: list[Step]) -> None:
 def _open(stub: Stub, turn: Turn) -> None:
     turn.opened = True
     session, message = stub.session, turn.message
+    if message is not None:
+        turn.command = local_commands.named(stub, turn.prompt)
+        if turn.command is not None:
+            local_commands.before_init(stub, turn, turn.command)
     if stub.version.announces_title and session.title and not stub.results:
         line = shapes.system(stub, "session_title_changed", title=session.title)
         stub.out.emit(line)
     uuid = message.uuid if message else None
     mode = stub.permissions.mode
     stub.out.emit(shapes.init(stub, permission_mode=mode, message_uuid=uuid))
+    stub.listen()
     session.begin(stub.brief)
     if message is not None:
         session.record("user", {"role": "user", "content": message.content})
-        if stub.options.replay:
-            stub.out.emit(shapes.replay(stub, message.content, uuid=uuid, at=message.at))
+        if stub.options.replay and turn.command is None:
+            turn.echo = shapes.replay(stub, message.content, uuid=uuid, at=message.at)
 
 
 def _play(stub: Stub, turn: Turn) -> None:
@@ -111,28 +125,14 @@ def _play(stub: Stub, turn: Turn) -> None:
 
 def _settled_early(stub: Stub, turn: Turn) -> bool:
     """Whether the prompt ends its turn before the model sees it."""
-    if _slash_command(turn):
+    if turn.command is not None:
+        local_commands.run(stub, turn, turn.command)
         return True
     reason = stub.hooks.prompt(turn)
     if reason is None:
         return False
     turn.ending.text = f"{reason}\n\nOriginal prompt: {turn.prompt}"
     turn.ending.without = ["terminal_reason"]
-    return True
-
-
-def _slash_command(turn: Turn) -> bool:
-    """Measured: a prompt that begins with `/word` never reaches the model, and succeeds."""
-    if not turn.prompt.startswith("/"):
-        return False
-    from hive_subagent_stub import catalogue
-
-    name = turn.prompt[1:].split(None, 1)[0] if turn.prompt[1:].strip() else ""
-    if not name or "/" in name or not name.replace("-", "").replace("_", "").isalnum():
-        return False
-    if name not in catalogue.SLASH_COMMANDS + catalogue.OLD_SLASH_COMMANDS:
-        turn.ending.text = f"Unknown command: /{name}"
-    turn.num_turns = 0
     return True
 
 
@@ -161,13 +161,13 @@ def _abort(stub: Stub, turn: Turn, aborted: Aborted) -> None:
     in_tool = aborted.in_tool
     reason = "aborted_tools" if in_tool else "aborted_streaming"
     ending.stop_reason = "tool_use" if in_tool else None
-    if aborted.by == "now":
+    if aborted.by == "now" and in_tool:
         ending.text, ending.terminal_reason = "", reason
         return
-    text = (
-        "[Request interrupted by user for tool use]" if in_tool else "[Request interrupted by user]"
-    )
-    turn.hear([{"type": "text", "text": text}])
+    if aborted.by != "now":
+        turn.tell_echo()
+        whose = " for tool use" if in_tool else ""
+        turn.hear([{"type": "text", "text": f"[Request interrupted by user{whose}]"}])
     stop = ending.stop_reason or "null"
     ending.fail(
         "error_during_execution",
@@ -177,6 +177,8 @@ def _abort(stub: Stub, turn: Turn, aborted: Aborted) -> None:
 
 
 def _close(stub: Stub, turn: Turn, cut: Aborted | None) -> None:
+    if cut is None:
+        turn.tell_echo()
     for message in turn.taken:
         stub.inbox.lifecycle(message, "completed")
     line = result(stub, turn, turn.ending)
@@ -189,5 +191,6 @@ def _close(stub: Stub, turn: Turn, cut: Aborted | None) -> None:
     stub.turn = None
     stub.inbox.interrupted = False
     if turn.message is not None:
-        state = "completed" if cut is None else "cancelled"
-        stub.inbox.lifecycle(turn.message, state)
+        state = "cancelled" if cut is not None or stub.last_failed else "completed"
+        for part in turn.message.parts:
+            stub.inbox.lifecycle(part, state)

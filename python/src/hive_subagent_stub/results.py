@@ -111,8 +111,9 @@ def _new(stub: Stub, turn: Turn, ending: Ending) -> Json:
             "first_content_frame_ms": turn.first_token_ms,
         }
     if turn.message_uuids:
+        own = turn.message.uuid if turn.message else None
         line |= {
-            "user_message_uuid": turn.message_uuids[0],
+            "user_message_uuid": own or turn.message_uuids[0],
             "user_message_uuids": list(turn.message_uuids),
         }
     line |= {

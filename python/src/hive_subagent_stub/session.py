@@ -145,6 +145,16 @@ class Session:
             attachment = {"type": "prompt_snapshot", "systemPrompt": [brief]}
             self._write([{"type": "attachment", "attachment": attachment, "sessionId": self.id}])
 
+    def move_on(self) -> None:
+        """Begin another session in the same folder, under the same title."""
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1
+        self.id = uuid4()
+        self.path = os.path.join(os.path.dirname(self.path), f"{self.id}.jsonl")
+        self._begun, self._last_uuid, self.brief = False, None, None
+        self.history.clear()
+
     def rename(self, title: str) -> None:
         """Give the session a title; the last one written counts."""
         self.title = title

@@ -66,7 +66,7 @@ class Stub:
         self.last_result: Json = {}
         self.mcp_config: Json = {}
         self.linger_s: float | None = None
-        self.background_grace_s = 5.0
+        self.background_grace_s: float | None = None  # as the version has it
         self.ballast: list[bytearray] = []  # memory held by eat_memory
         self.model = version.model
         self.use_model(options.model or session.model or "default")
@@ -128,8 +128,10 @@ class Stub:
         return ready.difference(background)
 
     def listen(self) -> None:
-        """Catch signals from here on."""
-        self.loop.catch(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        """Catch signals from here on; 2.1.197 only SIGTERM before its first init."""
+        self.loop.catch(signal.SIGTERM)
+        if self.version.handles_signals_before_init or self.turn is not None or self.results:
+            self.loop.catch(signal.SIGINT, signal.SIGHUP)
 
     def check(self) -> None:
         """Act on what arrived: signals, a bad line, an interrupt, a message of priority `now`."""

@@ -8,7 +8,7 @@ from hive_subagent_stub import shapes
 from hive_subagent_stub._types import TYPE_CHECKING
 from hive_subagent_stub.endings import Aborted, EndTurn
 from hive_subagent_stub.ids import task_id, token
-from hive_subagent_stub.permissions import Denial
+from hive_subagent_stub.permissions import Denial, refused_sleep, unasked
 
 if TYPE_CHECKING:
     from hive_subagent_stub._types import Json, Step
@@ -150,6 +150,9 @@ def _tell(stub: Stub, turn: Turn, call: Call, outcome: Outcome) -> None:
 
 
 def _deny(stub: Stub, turn: Turn, call: Call, denial: Denial) -> None:
+    if denial.by_mode and not stub.version.old:
+        known = {"tool_name": call.name, "tool_use_id": call.id}
+        stub.out.emit(shapes.system(stub, "permission_denied", **known, message=denial.text))
     if denial.listed:
         turn.denials.append(
             {"tool_name": call.name, "tool_use_id": call.id, "tool_input": call.given}
@@ -189,10 +192,7 @@ def _ask(stub: Stub, call: Call) -> None:
     if stub.options.permission_tool == "stdio":
         stub.hooks.can_use_tool(call)
         return
-    raise Denial(
-        f"Claude requested permissions to use {call.name}, but you haven't granted it yet.",
-        "permission-rule",
-    )
+    raise unasked(call.name, call.given, stub.session.cwd, old=stub.version.old)
 
 
 def _run(stub: Stub, turn: Turn, call: Call) -> Outcome:
@@ -222,10 +222,11 @@ def _bash(stub: Stub, call: Call) -> Outcome:
         from hive_subagent_stub.background import start
 
         return start(stub, call, command)
-    if stub.version.refuses_long_sleep and _long_sleep(command):
+    if stub.version.refuses_long_sleep and (blocked := refused_sleep(command)):
         text = (
-            f"Blocked: standalone {command.strip()}. To wait for a condition, use Monitor with "
-            "an until-loop or run_in_background: true."
+            f"Blocked: {blocked}. To wait for a condition, use Monitor with an until-loop (e.g. "
+            "`until <check>; do sleep 2; done`). To wait for a command you started, use "
+            "run_in_background: true. Do not chain shorter sleeps to work around this block."
         )
         error = f"<tool_use_error>{text}</tool_use_error>"
         return Outcome(error, f"Error: {text}", is_error=True)
@@ -263,12 +264,6 @@ def _bash(stub: Stub, call: Call) -> Outcome:
         "noOutputExpected": False,
     }
     return Outcome(shown, detail)
-
-
-def _long_sleep(command: str) -> bool:
-    # measured: 2 and 3 s ran, 77 and 300 s did not
-    words = command.split()
-    return len(words) == 2 and words[0] == "sleep" and words[1].isdigit() and int(words[1]) >= 30
 
 
 def _announce(stub: Stub, call: Call) -> Json:

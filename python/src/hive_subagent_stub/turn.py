@@ -44,8 +44,9 @@ class Turn:
         self.origin = origin
         self.prompt = message.text if message else ""
         self.seen: list[str] = [self.prompt] if message else []  # what the model has been told
-        uuid = message.uuid if message and not stub.version.old else None
-        self.message_uuids = [uuid] if uuid else []
+        self.message_uuids = [part.uuid for part in message.parts if part.uuid] if message else []
+        self.echo: Json | None = None  # of the message, held back until the model answers
+        self.command: str | None = None  # a slash command that takes the model's place
         self.taken: list[Message] = []
         self.steps: list[Step] = []
         self.started = time.monotonic()
@@ -77,6 +78,7 @@ class Turn:
 
     def begin_request(self) -> None:
         """Open an API request unless one is open: blocks up to the next tool result share it."""
+        self.tell_echo()
         if not self.speaking:
             self.speaking = True
             self.requests += 1
@@ -85,6 +87,12 @@ class Turn:
             self.request_id = self.stub.request_id()
         if self.first_token_ms is None:
             self.first_token_ms = int((time.monotonic() - self.started) * 1000)
+
+    def tell_echo(self) -> None:
+        """Measured: a message is replayed when its answer begins, not when it is read."""
+        if self.echo is not None:
+            echo, self.echo = self.echo, None
+            self.stub.out.emit(echo)
 
     def hear(self, content: object, **further: object) -> None:
         """Print one user line and count it."""
@@ -117,8 +125,11 @@ class Turn:
             text = f"Reached maximum budget (${budget})"
             self.ending.fail("error_max_budget_usd", reason, text)
             raise EndTurn
-        while (message := stub.inbox.take("next")) is not None:
+        delivered = stub.inbox.take_all("next")
+        for message in delivered:
             self._deliver(message)
+        for message in delivered:
+            stub.inbox.lifecycle(message, "started")
 
     def _deliver(self, message: Message) -> None:
         stub = self.stub
@@ -128,8 +139,7 @@ class Turn:
         if stub.options.replay:
             echo = shapes.replay(stub, message.content, uuid=message.uuid, at=message.at)
             stub.out.emit(echo)
-        stub.inbox.lifecycle(message, "started")
-        if message.uuid and not stub.version.old:
+        if message.uuid:
             self.message_uuids.append(message.uuid)
         # the newest message is the one the model follows
         if (found := script.find(message.text, "the message")) is not None:
