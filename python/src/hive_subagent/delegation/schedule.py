@@ -1,0 +1,73 @@
+"""Who of a delegation waits, runs, has ended; pure, so that every order of events can be tried.
+
+Each child is in exactly one of `queued`, `running` and `ended`. What has to be done about it is
+the answer of each method; whoever drives this does it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Literal
+
+WaitPolicy = Literal["all", "fail_fast"]
+
+
+class End(StrEnum):
+    """How one child ended, as its delegation tells it."""
+
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    NEED_HELP = "need_help"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    KILLED = "killed"
+    CANCELLED = "cancelled"
+
+
+_BAD = frozenset({End.FAILED, End.TIMED_OUT, End.KILLED})
+
+
+class Schedule:
+    """The children of one delegation by name, in the order in which they are to begin."""
+
+    def __init__(self, names: Iterable[str], policy: WaitPolicy) -> None:
+        self.queued = deque(names)
+        self.running: set[str] = set()
+        self.ended: dict[str, End] = {}
+        self.cancelled = False
+        self._policy = policy
+
+    @property
+    def over(self) -> bool:
+        """Whether every child has ended."""
+        return not self.queued and not self.running
+
+    def begin(self, free: int) -> list[str]:
+        """Who begins now that so many places are free."""
+        begun = [self.queued.popleft() for _ in range(min(max(free, 0), len(self.queued)))]
+        self.running.update(begun)
+        return begun
+
+    def end(self, name: str, end: End) -> list[str]:
+        """One child has ended, by whatever cause. Returns who has to be stopped for it."""
+        if name in self.queued:
+            self.queued.remove(name)
+        elif name in self.running:
+            self.running.remove(name)
+        else:
+            return []
+        self.ended[name] = end
+        if self._policy == "fail_fast" and end in _BAD:
+            return self.cancel()
+        return []
+
+    def cancel(self) -> list[str]:
+        """Nobody begins any more. Returns who has to be stopped: once, however often it is said."""
+        if self.cancelled:
+            return []
+        self.cancelled = True
+        while self.queued:
+            self.ended[self.queued.popleft()] = End.CANCELLED
+        return sorted(self.running)
