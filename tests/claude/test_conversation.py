@@ -170,3 +170,51 @@ def test_the_two_versions_are_told_apart_by_what_their_cost_counts() -> None:
         conversation.block(data)
         assert conversation.cost_total is not None
         assert conversation.cost_is_of_the_session is of_the_session
+
+
+def retry(attempt: int | None = 2, **more: Any) -> dict[str, Any]:
+    return {
+        "type": "system",
+        "subtype": "api_retry",
+        "attempt": attempt,
+        "max_retries": 10,
+        "retry_delay_ms": 1500.25,
+        "error_status": 429,
+        "error": "rate_limit",
+        **more,
+    }
+
+
+def test_a_refusal_by_the_api_is_told_until_anything_else_is_said() -> None:
+    """R32."""
+    clock = Clock()
+    conversation = Conversation(clock=clock)
+    say(conversation, {"type": "system", "subtype": "init"}, retry(1), retry(2))
+    clock.now += 1
+    waits = conversation.api_retry
+    assert waits is not None
+    assert (waits.attempt, waits.max_retries, waits.next_try_s) == (2, 10, 0.5)
+    assert (waits.status, waits.error) == (429, "rate_limit")
+    clock.now += 9
+    assert conversation.api_retry is not None
+    assert conversation.api_retry.next_try_s == 0
+    # a line that nobody parses counts as well
+    say(conversation, {"type": "stream_event"})
+    assert conversation.api_retry is None
+
+
+def test_a_refusal_is_over_where_the_same_block_goes_on() -> None:
+    lines = [retry(), {"type": "stream_event"}]
+    conversation = Conversation(begun=True)
+    conversation.block(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    assert conversation.api_retry is None
+    conversation.block(b"".join(json.dumps(line).encode() + b"\n" for line in lines[::-1]))
+    assert conversation.api_retry is not None
+
+
+def test_a_refusal_without_an_answer_or_with_odd_values_is_told_too() -> None:
+    conversation = Conversation()
+    say(conversation, retry(error_status=None, error=None, retry_delay_ms="soon", attempt=None))
+    told = conversation.api_retry
+    assert told is not None
+    assert (told.status, told.error, told.next_try_s, told.attempt) == (None, "unknown", 0, 0)

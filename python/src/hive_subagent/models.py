@@ -71,6 +71,20 @@ class OpenTool(Frozen):
     age_s: float
 
 
+class ApiRetry(Frozen):
+    """The API refused a request and claude tries again by itself.
+
+    `attempt` of `max_retries` is next, in `next_try_s` seconds; `status` is HTTP's, null where
+    no answer came; `error` is claude's word for it.
+    """
+
+    attempt: int
+    max_retries: int
+    next_try_s: float
+    status: int | None
+    error: str
+
+
 class ProcessInfo(Frozen):
     """A process that died with a run; `command` is its argv by spaces, cut at 200 characters."""
 
@@ -139,6 +153,7 @@ class SessionView(RunFigures):
     stop_reason: StopReason | None = None
     last_event_age_s: float | None = None
     open_tool: OpenTool | None = None
+    api_retry: ApiRetry | None = None
     cpu_since_event_s: float | None = None
     processes: Processes | None = None
     interventions: list[PendingIntervention] = []

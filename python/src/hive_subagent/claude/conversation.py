@@ -9,7 +9,7 @@ from typing import Any
 
 from hive_subagent.claude import protocol
 from hive_subagent.claude.outcome import Completed, decide, was_aborted
-from hive_subagent.models import OpenTool
+from hive_subagent.models import ApiRetry, OpenTool
 
 Event = Mapping[str, Any]
 
@@ -45,6 +45,7 @@ class Conversation:
     cost_total: float | None = None
     cost_is_of_the_session: bool = False
     last_line_at: float = field(init=False)
+    _retry: tuple[Event, float] | None = None
     _message: Message | None = None
     _replays: bool = False
     _cut: bool = False
@@ -73,6 +74,8 @@ class Conversation:
             return
         for line in protocol.telling_lines(block, spoken=self.hear is not None):
             self._line(line)
+        if b'"api_retry"' not in protocol.last_line(block):
+            self._retry = None
 
     def alive(self) -> None:
         """Something moved, whatever it was."""
@@ -85,10 +88,28 @@ class Conversation:
             return OpenTool(name=name, age_s=round(self.clock() - since, 3))
         return None
 
+    @property
+    def api_retry(self) -> ApiRetry | None:
+        """What claude waits for, where the last it said is that the API refused it."""
+        if self._retry is None:
+            return None
+        event, since = self._retry
+        delay, status = event.get("retry_delay_ms"), event.get("error_status")
+        left = float(delay) / 1000 - (self.clock() - since) if isinstance(delay, int | float) else 0
+        return ApiRetry(
+            attempt=_whole(event.get("attempt")),
+            max_retries=_whole(event.get("max_retries")),
+            next_try_s=round(max(0.0, left), 3),
+            status=status if isinstance(status, int) else None,
+            error=str(event.get("error") or "unknown")[:200],
+        )
+
     def _line(self, line: bytes) -> None:
         event = protocol.parse(line) if line else None
         if event is None:
             return
+        # whatever else is said means that the API has answered, or is not asked again
+        self._retry = None
         kind = event.get("type")
         if kind in ("system", "assistant") and not self.begun:
             self.begun = True
@@ -108,6 +129,8 @@ class Conversation:
         # a named session that is resumed says its title first, since about 2.1.330
         if isinstance(session_id := event.get("session_id"), str):
             self.session_id = session_id
+        if event.get("subtype") == "api_retry":
+            self._retry = event, self.clock()
         if event.get("subtype") == "init" and isinstance(directory := event.get("cwd"), str):
             self.directory = directory
 
@@ -157,3 +180,7 @@ class Conversation:
                 self._open_tools[str(part.get("id"))] = (str(part.get("name")), self.clock())
             elif part.get("type") == "tool_result":
                 self._open_tools.pop(str(part.get("tool_use_id")), None)
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0

@@ -19,6 +19,7 @@ _TELLING = (
     b'"tool_result"',
     b'"isReplay"',
     b'"init"',
+    b'"api_retry"',
     b'"control_request"',
 )
 # only where somebody wants to hear what is said
@@ -74,6 +75,11 @@ def telling_lines(block: bytes, *, spoken: bool = False) -> list[bytes]:
             found.add((block.rfind(b"\n", 0, at) + 1, end))
             at = block.find(token, end)
     return [block[start:end] for start, end in sorted(found)]
+
+
+def last_line(block: bytes) -> bytes:
+    """The last line of a block of whole lines."""
+    return block[block.rfind(b"\n", 0, -1) + 1 :]
 
 
 def parse(line: bytes) -> dict[str, Any] | None:

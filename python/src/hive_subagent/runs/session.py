@@ -79,6 +79,7 @@ class LiveSession:
             max_turns=run.order.max_turns if run else 1,
             last_event_age_s=round(max(0.0, time.monotonic() - last), 3),
             open_tool=conversation.open_tool if conversation else None,
+            api_retry=conversation.api_retry if conversation else None,
             cpu_since_event_s=self._silence.used(last, usage.cpu_s) if usage else None,
             processes=Processes(running=usage.running, sleeping=usage.sleeping) if usage else None,
             interventions=list(run.steering.pending()) if run and run.steering else [],

@@ -155,6 +155,12 @@ def _running(view: SessionView) -> str:
             f"The tool {view.open_tool.name} has been open for {_age(view.open_tool.age_s)}: quiet"
             " is normal while a tool runs."
         )
+    if (retry := view.api_retry) is not None:
+        why = f"{retry.status} {retry.error}" if retry.status else retry.error
+        told.append(
+            f"The API refused it ({why}); it tries again by itself in {retry.next_try_s:.0f} s,"
+            f" attempt {retry.attempt} of {retry.max_retries}: nothing is lost yet."
+        )
     if view.processes is not None and view.cpu_since_event_s is not None:
         told.append(
             f"Since then it used {view.cpu_since_event_s:.1f} s of CPU;"
