@@ -46,7 +46,7 @@ from hive_subagent.runs.recovery import recover
 from hive_subagent.runs.registry import Registry
 from hive_subagent.runs.supervisor import Supervisor
 from hive_subagent.servers.agent import build_agent_server
-from hive_subagent.servers.mcp_config import ConfigFiles, read_servers
+from hive_subagent.servers.mcp_config import ConfigFiles, leads_to, read_servers
 from hive_subagent.servers.signal import build_signal_server
 from hive_subagent.settings import Settings, load
 from hive_subagent.todos.outbox import Outbox
@@ -128,7 +128,10 @@ async def serve(settings: Settings) -> None:
             registry = Registry(records, max_running=settings.max_running)
             url = _url(settings.host, port)
             access = ConfigFiles(
-                settings.runtime, servers, lambda token: f"{url}/signal/{token}/mcp"
+                settings.runtime,
+                servers,
+                lambda token: f"{url}/signal/{token}/mcp",
+                is_ours=lambda address: leads_to(address, settings.host, port),
             )
             interventions = Interventions(settings, registry.running)
             async with anyio.create_task_group() as tasks:

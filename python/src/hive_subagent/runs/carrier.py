@@ -7,17 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import uuid
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Protocol
 
 import anyio
 from anyio.abc import TaskGroup
 
-from hive_subagent.claude import transcripts
-from hive_subagent.claude.invocation import Invocation, build_argv, child_environment
 from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome, Stopped, words
 from hive_subagent.claude.process import RunningClaude
 from hive_subagent.containment import Containment, Enclosure
@@ -25,9 +20,10 @@ from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.models import Cause, StartReply, State, StopReason
 from hive_subagent.runs import wording
 from hive_subagent.runs.holding import archive, identify, settle_in, take_lock
-from hive_subagent.runs.records import Ending, Records, SessionRecord
+from hive_subagent.runs.launch import Launch, McpAccess, grant_for, invoke
+from hive_subagent.runs.records import Ending, Records
 from hive_subagent.runs.registry import Registry
-from hive_subagent.runs.run import Order, Run
+from hive_subagent.runs.run import Run
 from hive_subagent.runs.session import LiveSession, ending_of, now, previous_of
 from hive_subagent.runs.steering import Left, Steerings
 from hive_subagent.runs.telling import tell
@@ -35,37 +31,6 @@ from hive_subagent.settings import Settings
 from hive_subagent.todos.outbox import Outbox
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Grant:
-    """The MCP servers one subagent may see: its configuration file and pre-approved tools."""
-
-    config: Path | None
-    allowed_tools: tuple[str, ...]
-
-
-class McpAccess(Protocol):
-    """Writes and removes the MCP configuration of one run."""
-
-    def grant(self, run_id: str, *, token: str | None) -> Grant:
-        """Raises SubagentError when the configuration cannot be written."""
-
-    def withdraw(self, run_id: str) -> None:
-        """Remove it; harmless when there is none."""
-
-
-@dataclass(frozen=True)
-class Launch:
-    """What one run is to be: a new session (`resume` is None) or a resumed one."""
-
-    record: SessionRecord
-    order: Order
-    program: str
-    brief: Path | None
-    resume: str | None = None
-    predecessor: SessionRecord | None = None
-    lock: transcripts.TranscriptLock | None = None
 
 
 @dataclass(frozen=True)
@@ -113,7 +78,8 @@ class Carrier:
                 steering=self.steerings.open(session) if self.steerings else None,
             )
             session.attach(run)
-            invocation = self._invocation(launch, self.access.grant(run_id, token=token), enclosure)
+            grant = grant_for(launch, self.settings, self.access, run_id, token=token)
+            invocation = invoke(launch, self.settings, grant, enclosure.environment)
             try:
                 if await run.begin(invocation, confirm_s=self.settings.resume_confirm_s):
                     self._confirm(session, launch, run, answer)
@@ -151,25 +117,6 @@ class Carrier:
             }
         )
         tell(session.record, self.outbox)
-
-    def _invocation(self, launch: Launch, grant: Grant, enclosure: Enclosure) -> Invocation:
-        settings, record = self.settings, launch.record
-        argv = build_argv(
-            launch.program,
-            session_id=record.session_id,
-            name=record.name,
-            resume=launch.resume,
-            brief=launch.brief,
-            model=record.model or settings.default_model,
-            mcp_config=grant.config,
-            allowed_tools=grant.allowed_tools,
-            permission_mode=settings.permission_mode,
-            setting_sources=settings.setting_sources,
-        )
-        environment = child_environment(
-            os.environ, config_dir=settings.claude_config_dir, further=settings.child_env
-        )
-        return Invocation(argv, environment | dict(enclosure.environment), Path(record.dir))
 
     def _confirm(
         self,

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.instance import private_directory, write_private
 from hive_subagent.models import Frozen, RunFigures, State, StopReason
+from hive_subagent.permissions import Permissions
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +34,9 @@ class SessionRecord(Frozen):
     """One session.
 
     `ours` says that this daemon's state directory started it; `kept` are the owner's words that
-    its last run missed.
+    its last run missed. `permissions` is what a child may have at most, whatever the daemon's
+    settings become; None for a session that is held by those alone. `depth` counts delegations
+    above it.
     """
 
     name: str
@@ -46,6 +49,10 @@ class SessionRecord(Frozen):
     report_file: str | None = None
     memory_max: int | None = None
     turn_timeout_s: float | None = None
+    role: str | None = None
+    effort: str | None = None
+    permissions: Permissions | None = None
+    depth: int = 0
     kept: tuple[str, ...] = ()
     ending: Ending | None = None
 

@@ -23,8 +23,9 @@ from hive_subagent.models import (
     WaitReply,
 )
 from hive_subagent.runs import checks, wording
-from hive_subagent.runs.carrier import Carrier, Launch
+from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.holding import refuse_if_title_is_open, take_lock
+from hive_subagent.runs.launch import Launch
 from hive_subagent.runs.records import SessionRecord
 from hive_subagent.runs.run import Order
 from hive_subagent.runs.session import LiveSession, ended_view

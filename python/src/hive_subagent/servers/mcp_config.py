@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
 from hive_subagent.errors import ConfigurationError, Refused
 from hive_subagent.instance import private_directory, write_private
-from hive_subagent.runs.carrier import Grant
+from hive_subagent.runs.launch import Grant
 
 log = logging.getLogger(__name__)
 
@@ -75,16 +77,44 @@ def read_servers(file: Path | None) -> dict[str, McpServer]:
     return opted_in
 
 
+def leads_to(address: str, host: str, port: int) -> bool:
+    """Whether a server's address is that of the daemon that listens on `host` and `port`."""
+    try:
+        parts = urlsplit(address)
+        name, given = (parts.hostname or "").rstrip(".").lower(), parts.port
+    except ValueError:
+        return False
+    if (given or {"http": 80, "https": 443}.get(parts.scheme)) != port:
+        return False
+    if name in ("localhost", host.lower()):
+        return True
+    try:
+        literal = ipaddress.ip_address(name)
+        # behind a wildcard every address of the machine is
+        return literal.is_loopback or ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
 class ConfigFiles:
     """One configuration file per run, private, there only while the run is."""
 
     def __init__(
-        self, runtime_dir: Path, servers: dict[str, McpServer], signal_url: Callable[[str], str]
+        self,
+        runtime_dir: Path,
+        servers: dict[str, McpServer],
+        signal_url: Callable[[str], str],
+        *,
+        is_ours: Callable[[str], bool] = lambda url: False,
     ) -> None:
-        """`signal_url` turns a run's token into the address of its signal server."""
+        """`signal_url` turns a run's token into the address of its signal server.
+
+        `is_ours` says whether an address is this daemon's own.
+        """
         self._folder = runtime_dir / "mcp"
         self._servers = servers
         self._signal_url = signal_url
+        self._is_ours = is_ours
         private_directory(self._folder)
         # what a crashed daemon left holds tokens that nobody knows any more
         for stale in self._folder.iterdir():
@@ -95,12 +125,25 @@ class ConfigFiles:
                     f"{stale} is in the way: {error.strerror}; remove it"
                 ) from None
 
-    def grant(self, run_id: str, *, token: str | None) -> Grant:
+    def grant(
+        self,
+        run_id: str,
+        *,
+        token: str | None,
+        servers: frozenset[str] | None = None,
+        owner: bool = True,
+    ) -> Grant:
         """Write the run's file; without any server there is none."""
-        entries = {name: server.entry() for name, server in self._servers.items()}
+        granted = {
+            name: server
+            for name, server in self._servers.items()
+            if (servers is None or name in servers)
+            and (owner or server.url is None or not self._is_ours(server.url))
+        }
+        entries = {name: server.entry() for name, server in granted.items()}
         allowed = [
             f"mcp__{name}" if tool == "*" else f"mcp__{name}__{tool}"
-            for name, server in self._servers.items()
+            for name, server in granted.items()
             for tool in server.allowedTools
         ]
         if token is not None:

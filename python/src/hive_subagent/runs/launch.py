@@ -1,0 +1,101 @@
+"""What one run is to be, and how claude is called for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from hive_subagent.claude import transcripts
+from hive_subagent.claude.invocation import Invocation, build_argv, child_environment
+from hive_subagent.permissions import TOP, Permissions
+from hive_subagent.runs.records import SessionRecord
+from hive_subagent.runs.run import Order
+from hive_subagent.settings import Settings
+
+
+@dataclass(frozen=True)
+class Grant:
+    """The MCP servers one subagent may see: its configuration file and pre-approved tools."""
+
+    config: Path | None
+    allowed_tools: tuple[str, ...]
+
+
+class McpAccess(Protocol):
+    """Writes and removes the MCP configuration of one run."""
+
+    def grant(
+        self,
+        run_id: str,
+        *,
+        token: str | None,
+        servers: frozenset[str] | None = None,
+        owner: bool = True,
+    ) -> Grant:
+        """Grant `servers`, None for all that are opted in, and with a token the signals.
+
+        Without `owner` no server is granted that would make the subagent an owner of others.
+        Raises SubagentError when the configuration cannot be written.
+        """
+
+    def withdraw(self, run_id: str) -> None:
+        """Remove it; harmless when there is none."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What one run is to be: a new session (`resume` is None) or a resumed one."""
+
+    record: SessionRecord
+    order: Order
+    program: str
+    brief: Path | None
+    resume: str | None = None
+    predecessor: SessionRecord | None = None
+    lock: transcripts.TranscriptLock | None = None
+
+
+def permissions_of(record: SessionRecord, settings: Settings) -> Permissions:
+    """What a session may do: never above what the daemon's settings are now."""
+    return settings.ceiling.meet(record.permissions or TOP)
+
+
+def grant_for(
+    launch: Launch, settings: Settings, access: McpAccess, run_id: str, *, token: str | None
+) -> Grant:
+    """The servers of one run. Raises SubagentError."""
+    record = launch.record
+    servers = permissions_of(record, settings).flags().servers
+    return access.grant(run_id, token=token, servers=servers, owner=record.depth == 0)
+
+
+def invoke(
+    launch: Launch, settings: Settings, grant: Grant, enclosed: Mapping[str, str]
+) -> Invocation:
+    """How claude is called; `enclosed` are the variables of its enclosure."""
+    record = launch.record
+    allowed = permissions_of(record, settings)
+    flags = allowed.flags()
+    argv = build_argv(
+        launch.program,
+        session_id=record.session_id,
+        name=record.name,
+        resume=launch.resume,
+        brief=launch.brief,
+        model=record.model or settings.default_model,
+        effort=record.effort,
+        mcp_config=grant.config,
+        tools=flags.tools,
+        disallowed_tools=flags.denied,
+        allowed_tools=(*grant.allowed_tools, *flags.approved),
+        add_dirs=flags.directories,
+        permission_mode=flags.mode,
+        setting_sources="" if allowed.confined else settings.setting_sources,
+    )
+    environment = child_environment(
+        os.environ, config_dir=settings.claude_config_dir, further=settings.child_env
+    )
+    return Invocation(argv, environment | dict(enclosed), Path(record.dir))
