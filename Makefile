@@ -34,6 +34,12 @@ e2e: setup
 	cd tests && ../$(BIN)/python -m e2e.install
 	cd python && ../$(BIN)/python -m pytest -c pyproject.toml -m e2e ../tests/e2e $(ARGS)
 
+# N calls against one daemon, then CRASHES times SIGKILL of a daemon; SEED repeats the scripts
+N ?= 2000
+CRASHES ?= 50
+chaos: setup
+	$(BIN)/python -m chaos --runs $(N) --crashes $(CRASHES) $(if $(SEED),--seed $(SEED))
+
 # needs no Nix and no root where a modern Nix is on PATH; UPDATE=1 writes what is committed anew
 nix-test:
 	PYTHON=$(PYTHON) tests/nix/run

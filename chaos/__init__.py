@@ -1,0 +1,1 @@
+"""Random deaths, interrupts and crashes against real daemons, and what must be true after them."""

@@ -1,0 +1,57 @@
+"""The command line of `make chaos`: 0 when nothing was wrong, 1 otherwise.
+
+python -m chaos --runs 2000 --crashes 50 --seed 7
+"""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import anyio
+
+from chaos.crashes import crashes
+from chaos.ledger import Findings, counts
+from chaos.storm import storm
+
+
+def main() -> int:
+    """Read the arguments, run both parts, print the counts."""
+    parser = argparse.ArgumentParser(prog="chaos", description=__doc__)
+    parser.add_argument("--runs", type=int, default=2000, help="calls of the storm")
+    parser.add_argument("--crashes", type=int, default=50, help="SIGKILLs of the daemon")
+    parser.add_argument("--seed", type=int, help="of scripts and moments; timing stays random")
+    arguments = parser.parse_args()
+    seed = secrets.randbelow(1 << 32) if arguments.seed is None else arguments.seed
+    print(f"seed {seed}", flush=True)
+    wrong = 0
+    with tempfile.TemporaryDirectory(prefix="hive-chaos-") as place:
+        for name, part in (
+            ("storm", lambda root: storm(root, total=arguments.runs, seed=seed)),
+            ("crashes", lambda root: crashes(root, rounds=arguments.crashes, seed=seed)),
+        ):
+            root = Path(place, name)
+            root.mkdir()
+            began = time.monotonic()
+            findings = anyio.run(part, root)
+            wrong += _report(name, findings, seed, time.monotonic() - began)
+    return 1 if wrong else 0
+
+
+def _report(name: str, findings: Findings, seed: int, seconds: float) -> int:
+    told = ", ".join(f"{kind} {count}" for kind, count in counts(findings).most_common())
+    owed = sum(call.answer == "well" for call in findings.calls)
+    print(f"{name}: {len(findings.calls)} calls in {seconds:.0f} s, {owed} answered well")
+    print(f"  endings: {told}")
+    print(f"  notices {len(findings.notices)}, violations {len(findings.violations)}", flush=True)
+    for violation in findings.violations:
+        print(f"VIOLATION (seed {seed}): {violation}")
+    return len(findings.violations)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
