@@ -35,6 +35,14 @@ from todos.owners import Owner, make_notice
 )
 def test_an_entry_names_one_place(text: str, key: str) -> None:
     assert parse_sink(text).key == key
+    assert not parse_sink(text).events
+
+
+@pytest.mark.parametrize("text", ["dir:/var/todos", "unix:/run/owner.sock"])
+def test_an_entry_may_ask_for_events_and_stays_the_same_place(text: str) -> None:
+    assert parse_sink(f"{text}?events=1").events
+    assert not parse_sink(f"{text}?events=0").events
+    assert parse_sink(f"{text}?events=1").key == text
 
 
 @pytest.mark.parametrize(
@@ -48,7 +56,8 @@ def test_an_entry_names_one_place(text: str, key: str) -> None:
         "unix:?a",
         "tcp:1.2.3.4:5",
         "DIR:/x",
-        "dir:/x?events=1",
+        "dir:/x?events=yes",
+        "dir:/x?events=1&more=1",
         "dir:/a\0b",
         "unix:/" + "x" * 107,
         "unix:/" + "é" * 54,

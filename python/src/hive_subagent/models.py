@@ -101,6 +101,18 @@ class PendingIntervention(Frozen):
     age_s: float
 
 
+class Undelivered(Frozen):
+    """An intervention that no run of its session has delivered.
+
+    `message` is the uuid of the one that was to carry it, where one was sent.
+    """
+
+    id: str
+    kind: InterventionKind
+    text: str
+    message: str | None = None
+
+
 class Processes(Frozen):
     """The living processes of a run: `running` have or want a CPU or a disk now."""
 
@@ -216,6 +228,31 @@ class Notice(Frozen):
     text: str
     report_file: str | None
     at: str
+
+
+class RunEvent(Frozen):
+    """A run's own work began or ended. `missed` counts events that this reader did not get before.
+
+    `id` is the run's. From `state` on only `subagent_finished` has values; `role` and `delegation`
+    only a child has.
+    """
+
+    event: Literal["subagent_started", "subagent_finished"]
+    source: Literal["subagent"] = "subagent"
+    id: str
+    name: str
+    session_id: str
+    dir: str
+    role: str | None = None
+    delegation: str | None = None
+    at: str
+    state: State | None = None
+    stop_reason: StopReason | None = None
+    cause: Cause | None = None
+    signal: str | None = None
+    cost_usd: float | None = None
+    duration_s: float | None = None
+    missed: int = 0
 
 
 class Health(Frozen):

@@ -9,7 +9,6 @@ import asyncio
 import json
 import os
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -55,21 +54,26 @@ def encode_notice(notice: Notice) -> bytes:
 class DirSink:
     """`dir:PATH`: each notice is written whole to `PATH/<id>.json` by rename."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, events: bool = False) -> None:
         self.path = path
+        self.events = events
 
     @property
     def key(self) -> str:
         return f"dir:{self.path}"
 
     async def deliver(self, notice: Notice) -> None:
-        # in a thread: the directory may lie on a disk that hangs
-        await anyio.to_thread.run_sync(self._write, notice)
+        await self.send(notice.id, encode_notice(notice))
 
-    def _write(self, notice: Notice) -> None:
+    async def send(self, name: str, line: bytes) -> None:
+        """Write one line as `PATH/<name>.json`. Raises NotAccepted."""
+        # in a thread: the directory may lie on a disk that hangs
+        await anyio.to_thread.run_sync(self._write, name, line)
+
+    def _write(self, name: str, line: bytes) -> None:
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_private(self.path / f"{notice.id}.json", encode_notice(notice))
+            write_private(self.path / f"{name}.json", line)
         except OSError as error:
             raise NotAccepted(f"{self.path}: {error.strerror or error}", reached=False) from None
 
@@ -77,8 +81,11 @@ class DirSink:
 class UnixSink:
     """`unix:PATH`: one JSON line to the socket, accepted when a line `{"ok":true}` comes back."""
 
-    def __init__(self, path: Path, *, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
+    def __init__(
+        self, path: Path, *, events: bool = False, timeout_s: float = ANSWER_TIMEOUT_S
+    ) -> None:
         self.path = path
+        self.events = events
         self._timeout_s = timeout_s
 
     @property
@@ -86,11 +93,15 @@ class UnixSink:
         return f"unix:{self.path}"
 
     async def deliver(self, notice: Notice) -> None:
+        await self.send(notice.id, encode_notice(notice))
+
+    async def send(self, name: str, line: bytes) -> None:
+        """Hand over one line; returns once it is accepted. Raises NotAccepted."""
         reached = False
         try:
             with anyio.fail_after(self._timeout_s), _connected(self.path) as connection:
                 reached = True
-                answer = await _ask(connection, encode_notice(notice))
+                answer = await _ask(connection, line)
         except TimeoutError:
             reason = f"no answer within {self._timeout_s:g} s"
         except asyncio.LimitOverrunError:
@@ -138,21 +149,27 @@ def _says_ok(answer: bytes) -> bool:
     return isinstance(said, dict) and said.get("ok") is True
 
 
-_KINDS: dict[str, Callable[[Path], Sink]] = {"dir": DirSink, "unix": UnixSink}
+class _MakesSink(Protocol):
+    def __call__(self, path: Path, *, events: bool) -> DirSink | UnixSink: ...
 
 
-def parse_sink(text: str) -> Sink:
+_KINDS: dict[str, _MakesSink] = {"dir": DirSink, "unix": UnixSink}
+
+
+def parse_sink(text: str) -> DirSink | UnixSink:
     """The sink that one entry of `todo_sinks` means: `dir:PATH` or `unix:PATH`.
 
-    `~` and relative paths are made absolute. What follows a `?` are options; there are none yet.
+    `~` and relative paths are made absolute. `?events=1` asks for events beside the notices.
     Raises ConfigurationError that names the entry.
     """
     kind, colon, rest = text.partition(":")
     place, _, options = rest.partition("?")
     if kind not in _KINDS or not colon:
         raise ConfigurationError(f"todo_sinks: {text!r} is neither dir:PATH nor unix:PATH")
-    if options:
-        raise ConfigurationError(f"todo_sinks: {text!r}: option {options!r} is unknown; remove it")
+    if options not in ("", "events=0", "events=1"):
+        raise ConfigurationError(
+            f"todo_sinks: {text!r}: option {options!r} is unknown; write events=1 or nothing"
+        )
     if not place or "\0" in place:
         raise ConfigurationError(f"todo_sinks: {text!r} has no usable path; write {kind}:PATH")
     path = Path(os.path.abspath(os.path.expanduser(place)))
@@ -161,4 +178,4 @@ def parse_sink(text: str) -> Sink:
             f"todo_sinks: {text!r}: a socket path has at most {LONGEST_SOCKET_PATH} bytes;"
             " move the socket"
         )
-    return _KINDS[kind](path)
+    return _KINDS[kind](path, events=options == "events=1")
