@@ -54,12 +54,13 @@ class Tasks:
             self.ended.append(task)
             self._announce(task, "completed" if task.shell.rc == 0 else "failed")
 
-    def kill_all(self) -> None:
-        """End every running one, with the lines that the CLI prints about it."""
-        for task in self.running:
+    def kill_all(self) -> list[Task]:
+        """End every running one, with the lines that the CLI prints about it; gives them."""
+        killed, self.running = self.running, []
+        for task in killed:
             end_group(task.shell.pid)
             self._announce(task, "killed")
-        self.running.clear()
+        return killed
 
     def origin(self) -> Json:
         """`origin` of the result of the turn that a task's end opens."""

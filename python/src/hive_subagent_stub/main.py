@@ -170,12 +170,14 @@ def _background(stub: Stub) -> bool:
         grace = stub.version.background_grace_s
     if stub.last_failed:
         grace = 0.0
-    until = None if grace is None else time.monotonic() + grace
-    while tasks.running and not tasks.ended and (until is None or time.monotonic() < until):
+    until = time.monotonic() + grace
+    while tasks.running and not tasks.ended and time.monotonic() < until:
         stub.step(until)
     if not tasks.ended:
-        tasks.kill_all()
-        return False
+        killed = tasks.kill_all()
+        if not killed or stub.last_failed or not stub.version.kill_opens_turn:
+            return False
+        tasks.ended += killed
     run(stub, None, tasks.origin())
     if stub.options.input_format == "text":
         return _background(stub)

@@ -28,8 +28,9 @@ class Version:
         self.handles_signals_before_init = not old
         # 2.1.197 exits without draining a pipe
         self.drains_at_exit = not old
-        # how long a running background task holds the exit; 2.1.332 was seen to wait for its end
-        self.background_grace_s = 5.0 if old else None
+        # how long a running background task holds the exit, and whether its kill opens a turn
+        self.background_grace_s = 5.0 if old else 600.0
+        self.kill_opens_turn = not old
         # an interrupt in the same breath as its message: lost from the second turn on
         self.loses_early_interrupt = not old
         self.refuses_long_sleep = not old
