@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 from collections.abc import AsyncIterator
 
@@ -14,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
+from support.processes import until
 
 from hive_subagent import patience
 from hive_subagent.patience import BoundedBodies, ImpatientProtocol
@@ -25,8 +27,14 @@ async def _echo(request: Request) -> PlainTextResponse:
     return PlainTextResponse(await request.body())
 
 
+async def _slow(request: Request) -> PlainTextResponse:
+    await anyio.sleep(3 * patience.HEADER_S)
+    return PlainTextResponse("at last")
+
+
 def _app() -> ASGIApp:
-    return BoundedBodies(Starlette(routes=[Route("/", _echo, methods=["POST"])]))
+    routes = [Route("/", _echo, methods=["POST"]), Route("/slow", _slow)]
+    return BoundedBodies(Starlette(routes=routes))
 
 
 @pytest.fixture
@@ -52,6 +60,12 @@ async def everything(stream: SocketStream) -> bytes:
             return got
 
 
+async def trickle(stream: SocketStream) -> None:
+    while True:
+        await stream.send(b"x")
+        await anyio.sleep(0.02)
+
+
 async def test_a_connection_that_says_nothing_is_closed(port: int) -> None:
     async with await anyio.connect_tcp("127.0.0.1", port) as stream:
         assert await everything(stream) == b""
@@ -61,6 +75,41 @@ async def test_a_header_that_never_ends_is_not_waited_for(port: int) -> None:
     async with await anyio.connect_tcp("127.0.0.1", port) as stream:
         await stream.send(b"POST / HTTP/1.1\r\nHost: x\r\nX-Slow: ")
         assert await everything(stream) == b""
+
+
+async def test_a_second_header_that_never_ends_is_not_waited_for_either(port: int) -> None:
+    async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+        await stream.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHo")
+        assert (await everything(stream)).startswith(b"HTTP/1.1 405")
+
+
+async def test_a_body_that_trickles_on_after_the_answer_is_not_waited_for(port: int) -> None:
+    async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+        await stream.send(b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
+        assert (await stream.receive()).startswith(b"HTTP/1.1 405")
+        with anyio.fail_after(BOUND_S), pytest.raises(anyio.BrokenResourceError):
+            await trickle(stream)
+
+
+async def test_a_request_that_takes_its_time_is_not_cut(port: int) -> None:
+    async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+        await stream.send(b"GET /slow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        assert (await everything(stream)).endswith(b"at last")
+
+
+async def test_a_connection_that_is_over_is_not_kept_in_memory(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R26: a timer for each of ten thousand would hold them all."""
+    monkeypatch.setattr(patience, "HEADER_S", 3600)
+    async with await anyio.connect_tcp("127.0.0.1", port):
+        await until(lambda: connections() == 1)
+    await until(lambda: connections() == 0)
+
+
+def connections() -> int:
+    gc.collect()
+    return sum(isinstance(each, ImpatientProtocol) for each in gc.get_objects())
 
 
 async def test_a_body_that_never_ends_is_answered_in_words(port: int) -> None:

@@ -7,30 +7,54 @@ import asyncio
 import anyio
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 HEADER_S = 10.0
-"""Seconds from a connection's beginning to the end of its first header."""
+"""Seconds from a connection's beginning, or from an answer, to the end of the next header."""
 
 BODY_S = 30.0
 """Seconds from a request's header to the end of its body."""
 
 
 class ImpatientProtocol(H11Protocol):
-    """Uvicorn's HTTP/1.1 that hangs up on who connects and then says nothing.
+    """Uvicorn's HTTP/1.1 that hangs up on who is to say something and does not.
 
-    Uvicorn bounds the time between two requests, not the time before the first.
+    Uvicorn bounds the silence between two requests alone, and any byte ends that: neither what
+    comes before the first header's end, nor a second header that stops half-way, nor the rest of
+    a body whose request is answered already.
     """
+
+    _bell: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.loop.call_later(HEADER_S, self._hang_up_on_silence)
+        self._watch()
 
-    def _hang_up_on_silence(self) -> None:
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        # a timer keeps what it calls in memory
+        self._hush()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
         # uvicorn declares `cycle` as never None, and begins with None
-        cycle: object = self.cycle
-        if cycle is None and not self.transport.is_closing():
-            self.transport.close()
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            self._hush()
+        elif self._bell is None and not self.transport.is_closing():
+            self._bell = self.loop.call_later(HEADER_S, self.transport.close)
+
+    def _hush(self) -> None:
+        if self._bell is not None:
+            self._bell.cancel()
+            self._bell = None
 
 
 class BoundedBodies:
