@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hive_subagent.claude.hooks import STOPPED
 from hive_subagent.models import Cause
+
+_HALTED = frozenset({"hook_stopped", "stop_hook_prevented"})
 
 # claude ends with 128+N when it handles a signal itself (143 after SIGTERM)
 _SIGNAL_EXIT_BASE = 128
@@ -139,7 +140,7 @@ def _is_completed(result: Mapping[str, Any]) -> bool:
 
 
 def _is_halt(result: Mapping[str, Any]) -> bool:
-    return result.get("is_error") is False and result.get("terminal_reason") in STOPPED
+    return result.get("is_error") is False and result.get("terminal_reason") in _HALTED
 
 
 def was_aborted(result: Mapping[str, Any]) -> bool:

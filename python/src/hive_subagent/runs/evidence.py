@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import anyio
-
-if TYPE_CHECKING:
-    from hive_subagent.runs.session import LiveSession
 
 LOOK_S = 1.0
 """Seconds between two looks; a silence shorter than that has no figure of its own."""
@@ -41,7 +38,14 @@ class Silence:
         return round(max(0.0, cpu_s - self._cpu_s), 3)
 
 
-async def watch(live: Callable[[], Iterable[LiveSession]]) -> None:
+class Watched(Protocol):
+    """A run that keeps its own evidence."""
+
+    def look(self) -> None:
+        """Take note of how it is doing."""
+
+
+async def watch(live: Callable[[], Iterable[Watched]]) -> None:
     """Look at every run from time to time, for ever; runs that talk cost a comparison."""
     while True:
         await anyio.sleep(LOOK_S)
