@@ -6,9 +6,9 @@ Every model is frozen. Ages and grace times are seconds, sizes bytes, costs US d
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 
 class Frozen(BaseModel):
@@ -16,8 +16,9 @@ class Frozen(BaseModel):
 
 
 class State(StrEnum):
-    """Where a session stands now."""
+    """Where a session stands now; only a child of a delegation is ever queued."""
 
+    QUEUED = "queued"
     STARTING = "starting"
     RUNNING = "running"
     IDLE = "idle"
@@ -45,6 +46,7 @@ class Cause(StrEnum):
     SIGNAL = "signal"
     INTERRUPT = "interrupt"
     TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
     DAEMON_STOP = "daemon_stop"
 
 
@@ -55,8 +57,31 @@ OomScope = Literal["run", "service", "machine"]
 """Whose memory limit a process died at."""
 
 NoticeKind = Literal[
-    "finished", "goal_reached", "need_help", "turn_cap", "stopped", "killed", "failed"
+    "finished",
+    "goal_reached",
+    "need_help",
+    "turn_cap",
+    "stopped",
+    "killed",
+    "failed",
+    "delegation",
 ]
+
+WaitPolicy = Literal["all", "fail_fast"]
+"""When a delegation is over: when each child has ended by itself, or once one of them failed."""
+
+
+class ChildEnd(StrEnum):
+    """How a child of a delegation ended, as the delegation tells it."""
+
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    NEED_HELP = "need_help"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    KILLED = "killed"
+    CANCELLED = "cancelled"
+
 
 InterventionKind = Literal["stop", "redirect", "info"]
 
@@ -155,7 +180,7 @@ class SessionView(RunFigures):
     """One session as `status` and `wait` tell it.
 
     `last_event_age_s` to `interventions` are there while it runs; `cpu_since_event_s` and
-    `processes` are evidence of life.
+    `processes` are evidence of life. `delegation` is that of the current or last run.
     """
 
     name: str
@@ -171,6 +196,8 @@ class SessionView(RunFigures):
     interventions: list[PendingIntervention] = []
     goal: str | None = None
     report_file: str | None = None
+    role: str | None = None
+    delegation: str | None = None
 
 
 class StartReply(Frozen):
@@ -217,8 +244,55 @@ class InterveneReply(Frozen):
     state: InterventionState
 
 
+class DelegatedChild(Frozen):
+    """A child as `delegate` answers it."""
+
+    name: str
+    role: str
+    session_id: str
+    dir: str
+    state: State
+
+
+class DelegateReply(Frozen):
+    """The structured answer of `delegate`; `delegation` goes wherever a name goes."""
+
+    delegation: str
+    names: list[str]
+    children: list[DelegatedChild]
+    wait_policy: WaitPolicy
+    timeout_s: float
+
+
+class ToldChild(Frozen):
+    """A child in the notice of its delegation.
+
+    `result` is its final text, cut at 8,000 bytes where `result_cut` says so; `transcript` is the
+    file of claude's that holds the whole, null for one that never began.
+    """
+
+    name: str
+    role: str
+    session_id: str
+    dir: str
+    end: ChildEnd
+    state: State
+    stop_reason: StopReason | None
+    cause: Cause | None
+    signal: str | None
+    message: str | None
+    result: str | None
+    result_cut: bool
+    transcript: str | None
+    cost_usd: float | None
+
+
 class Notice(Frozen):
-    """One todo: how one run ended. `at` is RFC 3339 in UTC; `id` is the same on every retry."""
+    """One todo: how one run or one delegation ended.
+
+    `at` is RFC 3339 in UTC; `id` is the same on every retry. `children` is there for a delegation
+    alone, whose `name` is its id and whose `session_id` is empty.
+    """
 
     id: str
     source: Literal["subagent"] = "subagent"
@@ -228,6 +302,14 @@ class Notice(Frozen):
     text: str
     report_file: str | None
     at: str
+    children: list[ToldChild] | None = None
+
+    @model_serializer(mode="wrap")
+    def _children_of_delegations_only(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        told: dict[str, Any] = dump(self)
+        if self.children is None:
+            told.pop("children", None)
+        return told
 
 
 class RunEvent(Frozen):
@@ -256,9 +338,10 @@ class RunEvent(Frozen):
 
 
 class Health(Frozen):
-    """The answer of `/healthz`."""
+    """The answer of `/healthz`. `tasks` counts what the daemon's event loop has to do."""
 
     status: Literal["ok"] = "ok"
     version: str
     instance: str
     running: int
+    tasks: int = 0
