@@ -11,10 +11,11 @@ from hypothesis.stateful import (
     rule,
 )
 
-from hive_subagent.delegation.schedule import End, Schedule, WaitPolicy
+from hive_subagent.delegation.schedule import Schedule
+from hive_subagent.models import ChildEnd, WaitPolicy
 
-BAD = {End.FAILED, End.TIMED_OUT, End.KILLED}
-ENDS = st.sampled_from(sorted(End))
+BAD = {ChildEnd.FAILED, ChildEnd.TIMED_OUT, ChildEnd.KILLED}
+ENDS = st.sampled_from(sorted(ChildEnd))
 
 
 class Delegation(RuleBasedStateMachine):
@@ -51,7 +52,7 @@ class Delegation(RuleBasedStateMachine):
 
     @precondition(lambda self: self.schedule.running)
     @rule(data=st.data(), end=ENDS)
-    def one_ends(self, data: st.DataObject, end: End) -> None:
+    def one_ends(self, data: st.DataObject, end: ChildEnd) -> None:
         name = data.draw(st.sampled_from(sorted(self.schedule.running)))
         self.stop_called_for |= self.policy == "fail_fast" and end in BAD
         self._note(self.schedule.end(name, end))
@@ -60,7 +61,7 @@ class Delegation(RuleBasedStateMachine):
     @rule(data=st.data())
     def one_is_withdrawn_from_the_queue(self, data: st.DataObject) -> None:
         name = data.draw(st.sampled_from(sorted(self.schedule.queued)))
-        self._note(self.schedule.end(name, End.CANCELLED))
+        self._note(self.schedule.end(name, ChildEnd.CANCELLED))
 
     @precondition(lambda self: not self.schedule.over)
     @rule()
@@ -69,7 +70,7 @@ class Delegation(RuleBasedStateMachine):
         self._note(self.schedule.cancel())
 
     @rule(end=ENDS, data=st.data())
-    def an_end_is_told_again(self, end: End, data: st.DataObject) -> None:
+    def an_end_is_told_again(self, end: ChildEnd, data: st.DataObject) -> None:
         name = data.draw(st.sampled_from([*sorted(self.schedule.ended), "nobody"]))
         before = dict(self.schedule.ended)
         assert self.schedule.end(name, end) == []
@@ -122,7 +123,7 @@ class Delegation(RuleBasedStateMachine):
         self.others = 0
         self._fill()
         while self.schedule.running:
-            self._note(self.schedule.end(min(self.schedule.running), End.FINISHED))
+            self._note(self.schedule.end(min(self.schedule.running), ChildEnd.FINISHED))
         assert self.schedule.over
         assert set(self.schedule.ended) == set(self.names)
 
@@ -133,11 +134,11 @@ test_every_order_of_events = Delegation.TestCase
 def test_a_failure_stops_the_others_only_where_that_was_asked_for() -> None:
     patient = Schedule("abc", "all")
     patient.begin(2)
-    assert patient.end("a", End.FAILED) == []
+    assert patient.end("a", ChildEnd.FAILED) == []
     assert patient.begin(1) == ["c"]
     hasty = Schedule("abc", "fail_fast")
     hasty.begin(2)
-    assert hasty.end("a", End.TIMED_OUT) == ["b"]
-    assert hasty.ended == {"a": End.TIMED_OUT, "c": End.CANCELLED}
-    assert hasty.end("b", End.FINISHED) == []
-    assert hasty.ended["b"] is End.FINISHED
+    assert hasty.end("a", ChildEnd.TIMED_OUT) == ["b"]
+    assert hasty.ended == {"a": ChildEnd.TIMED_OUT, "c": ChildEnd.CANCELLED}
+    assert hasty.end("b", ChildEnd.FINISHED) == []
+    assert hasty.ended["b"] is ChildEnd.FINISHED

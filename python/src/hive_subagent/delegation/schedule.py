@@ -8,25 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from enum import StrEnum
-from typing import Literal
 
-WaitPolicy = Literal["all", "fail_fast"]
+from hive_subagent.models import ChildEnd, WaitPolicy
 
-
-class End(StrEnum):
-    """How one child ended, as its delegation tells it."""
-
-    FINISHED = "finished"
-    STOPPED = "stopped"
-    NEED_HELP = "need_help"
-    FAILED = "failed"
-    TIMED_OUT = "timed_out"
-    KILLED = "killed"
-    CANCELLED = "cancelled"
-
-
-_BAD = frozenset({End.FAILED, End.TIMED_OUT, End.KILLED})
+_BAD = frozenset({ChildEnd.FAILED, ChildEnd.TIMED_OUT, ChildEnd.KILLED})
 
 
 class Schedule:
@@ -35,7 +20,7 @@ class Schedule:
     def __init__(self, names: Iterable[str], policy: WaitPolicy) -> None:
         self.queued = deque(names)
         self.running: set[str] = set()
-        self.ended: dict[str, End] = {}
+        self.ended: dict[str, ChildEnd] = {}
         self.cancelled = False
         self._policy = policy
 
@@ -50,7 +35,7 @@ class Schedule:
         self.running.update(begun)
         return begun
 
-    def end(self, name: str, end: End) -> list[str]:
+    def end(self, name: str, end: ChildEnd) -> list[str]:
         """One child has ended, by whatever cause. Returns who has to be stopped for it."""
         if name in self.queued:
             self.queued.remove(name)
@@ -69,5 +54,5 @@ class Schedule:
             return []
         self.cancelled = True
         while self.queued:
-            self.ended[self.queued.popleft()] = End.CANCELLED
+            self.ended[self.queued.popleft()] = ChildEnd.CANCELLED
         return sorted(self.running)
