@@ -52,9 +52,9 @@ def call(url: str, token: str | None, tool: str, arguments: dict[str, Any], time
         "method": "tools/call",
         "params": {"name": tool, "arguments": arguments},
     }
-    request = urllib.request.Request(url + "/mcp", json.dumps(message).encode(), headers)  # noqa: S310
+    request = urllib.request.Request(url + "/mcp", json.dumps(message).encode(), headers)
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as response:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=timeout) as response:
             answer = answer_to(1, response)
     except urllib.error.HTTPError as error:
         say(f"HTTP {error.code}")
@@ -85,7 +85,7 @@ def main() -> int:
 
     url = given.url or json.loads(ABOUT.read_text())["url"]
     if given.command == "health":
-        with urllib.request.urlopen(url + "/healthz", timeout=given.timeout) as response:  # noqa: S310
+        with urllib.request.urlopen(url + "/healthz", timeout=given.timeout) as response:
             say(json.load(response))
         return 0
     return call(url, given.token, given.tool, json.loads(given.arguments), given.timeout)

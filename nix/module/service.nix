@@ -71,11 +71,13 @@ let
     CapabilityBoundingSet = "";
     # /usr, /boot and /etc. Not "strict": a call may name any directory to work in
     ProtectSystem = "full";
-    # no modules, kernel log, clock or host name: nothing that claude's tools are for
+    # no modules and no clock: nothing that claude's tools are for
     ProtectKernelModules = true;
-    ProtectKernelLogs = true;
     ProtectClock = true;
-    ProtectHostname = true;
+    # not ProtectHostname, ProtectKernelLogs, ProtectKernelTunables: they mask parts of /proc, and
+    # then bubblewrap can mount none of its own. Without capabilities they would add nothing
+    # processes of other users are not for a subagent to look at
+    ProtectProc = "invisible";
     # real-time scheduling could starve the daemon
     RestrictRealtime = true;
     # what clients and `ip` use, without packet, vsock and exotic sockets

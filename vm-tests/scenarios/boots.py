@@ -8,7 +8,7 @@ with subtest("the unit is ready, and petted"):
     assert unit["NRestarts"] == "0", unit["NRestarts"]
     assert unit["User"] == "agent", unit["User"]
     health = json.loads(machine.succeed(f"{CLIENT} health"))
-    assert health["status"] == "ok" and health["running"] == 0, health
+    assert (health["status"], health["running"]) == ("ok", 0), health
 
 with subtest("the daemon sits in a leaf of its own subtree"):
     assert machine.succeed(f"cat {CGROUP}/supervisor/cgroup.procs").split() == [str(main_pid())]

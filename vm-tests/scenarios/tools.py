@@ -18,7 +18,8 @@ REFUSED = {
     "set-time": "date -s @0",
     "host-name": "hostname other",
     "real-time": "chrt -r 1 true",
-    "kernel-log": "dmesg",
+    "load-module": "modprobe dummy",
+    "other-users": "ps -p 1",
     "packet-socket": "python3 -c 'import socket; socket.socket(17, socket.SOCK_RAW)'",
 }
 

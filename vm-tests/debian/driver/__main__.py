@@ -66,9 +66,15 @@ def play(scenario: Path, snapshots: Snapshots) -> bool:
     prelude = PROJECT / "vm-tests" / "prelude.py"
     try:
         with within(TIMEOUT_S):
-            machine.start(snapshots.of_agent(agent[1], out_dir))
+            snapshot = snapshots.of_agent(agent[1], out_dir)
+    except Exception:
+        say(traceback.format_exc())
+        return False
+    try:
+        with within(TIMEOUT_S):
+            machine.start(snapshot)
             for part in (prelude, scenario):
-                exec(compile(part.read_text(), str(part), "exec"), scope)  # noqa: S102
+                exec(compile(part.read_text(), str(part), "exec"), scope)
     except Exception:
         say(traceback.format_exc())
         with contextlib.suppress(Exception), within(60):

@@ -48,11 +48,14 @@ class Commands(ABC):
 
     def _until(self, what: str, true: Callable[[], bool], timeout: float) -> None:
         deadline = time.monotonic() + timeout
+        pause = 0.1
         with self.nested(what):
             while not true():
                 if time.monotonic() > deadline:
                     raise ExpectationFailed(f"{what}: not within {timeout:.0f} s")
-                time.sleep(0.2)
+                time.sleep(pause)
+                # asking costs the machine's one slow core more than waiting costs us
+                pause = min(1.0, pause * 2)
 
     def wait_until_succeeds(self, command: str, timeout: int = 900) -> str:
         """Repeat a command until it exits with 0; its output."""
