@@ -40,6 +40,10 @@ CRASHES ?= 50
 chaos: setup
 	$(BIN)/python -m chaos --runs $(N) --crashes $(CRASHES) $(if $(SEED),--seed $(SEED))
 
+# AT_ONCE subagents at the same time, then N (make soak N=10000) in a row
+soak: setup
+	$(BIN)/python -m chaos.soak --runs $(N) --at-once $(or $(AT_ONCE),200)
+
 # needs no Nix and no root where a modern Nix is on PATH; UPDATE=1 writes what is committed anew
 nix-test:
 	PYTHON=$(PYTHON) tests/nix/run
