@@ -17,10 +17,12 @@ from hive_subagent.instance import (
     append_report,
     lock_directory,
     private_directory,
+    read_ours,
     read_private,
     state_identity,
     write_private,
 )
+from hive_subagent.visible import on_lines, on_one_line
 
 # locks argv[1], says so, and holds until its stdin ends
 HOLDER = """
@@ -187,6 +189,49 @@ def test_a_private_read_follows_no_link_and_waits_for_no_pipe(tmp_path: Path) ->
             read_private(tmp_path / name)
 
 
+def test_a_private_read_of_something_else_leaves_no_descriptor(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for read in (read_private, read_ours):
+        with pytest.raises(OSError, match="directory"):
+            read(tmp_path)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_file_of_ours_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("x")
+    (tmp_path / "f").chmod(0o666)
+    assert read_ours(tmp_path / "f") == b"x"
+    assert mode(tmp_path / "f") == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_file_that_somebody_else_put_there_is_not_believed(tmp_path: Path) -> None:
+    for name in ("identity", "daemon.lock"):
+        (tmp_path / name).write_text("0" * 32)
+        os.chown(tmp_path / name, 12345, -1)
+    with pytest.raises(OSError, match="belongs to uid 12345, not to uid 0"):
+        read_ours(tmp_path / "identity")
+    with pytest.raises(ConfigurationError, match="uid 12345"):
+        state_identity(tmp_path)
+    with pytest.raises(ConfigurationError, match="uid 12345"):
+        lock_directory(tmp_path, {})
+    assert (tmp_path / "daemon.lock").read_text() == "0" * 32
+
+
+@pytest.mark.parametrize("mask", [0, 0o077, 0o777])
+def test_what_is_made_is_private_whatever_the_umask_is(tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        private_directory(tmp_path / "a" / "b")
+        write_private(tmp_path / "a" / "b" / "f", b"x")
+        lock_directory(tmp_path / "a" / "b", {}).release()
+    finally:
+        os.umask(before)
+    assert mode(tmp_path / "a") == mode(tmp_path / "a" / "b") == 0o700
+    assert mode(tmp_path / "a" / "b" / "f") == 0o600
+    assert mode(tmp_path / "a" / "b" / "daemon.lock") == 0o600
+
+
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=5))
 def test_every_report_is_appended_on_lines_of_its_own(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str]
@@ -194,7 +239,8 @@ def test_every_report_is_appended_on_lines_of_its_own(
     file = tmp_path_factory.mktemp("reports") / "report.md"
     for text in texts:
         assert append_report(file, text) is None
-    expected = "".join(text if text.endswith("\n") else text + "\n" for text in texts)
+    shown = [on_lines(text) for text in texts]
+    expected = "".join(text if text.endswith("\n") else text + "\n" for text in shown)
     assert file.read_bytes() == expected.encode()
     assert mode(file) == 0o600
 
@@ -208,6 +254,23 @@ def test_a_report_goes_after_a_last_line_without_its_end(tmp_path: Path) -> None
 def test_a_lone_surrogate_reaches_the_report_as_its_escape(tmp_path: Path) -> None:
     assert append_report(tmp_path / "r", "a\ud800b") is None
     assert (tmp_path / "r").read_bytes() == b"a\\ud800b\n"
+
+
+def test_a_report_cannot_act_on_the_terminal_that_shows_it(tmp_path: Path) -> None:
+    assert append_report(tmp_path / "r", "a\x1b[2Jb\tc\r\nd\re") is None
+    assert (tmp_path / "r").read_bytes() == b"a\\x1b[2Jb\tc\r\nd\\re\n"
+
+
+def test_a_link_in_the_place_of_a_report_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("keep")
+    (tmp_path / "r").symlink_to(tmp_path / "target")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    for name in ("r", "dangling"):
+        problem = append_report(tmp_path / name, "x")
+        assert problem is not None
+        assert "symbolic link" in problem
+    assert (tmp_path / "target").read_text() == "keep"
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_a_report_below_a_missing_directory_is_a_line_and_makes_nothing(tmp_path: Path) -> None:
@@ -225,6 +288,6 @@ def test_a_report_into_something_else_than_a_file_is_a_line(tmp_path: Path) -> N
         for name in ("pipe", "directory", "socket", "nul\0"):
             problem = append_report(tmp_path / name, "x")
             assert problem is not None
-            assert str(tmp_path / name) in problem
+            assert on_one_line(str(tmp_path / name)) in problem
             assert len(problem.splitlines()) == 1
     assert append_report(Path("/dev/null"), "x") is not None

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from hive_subagent.errors import ConfigurationError
+from hive_subagent.visible import on_lines, on_one_line
 
 LOCK_NAME = "daemon.lock"
 IDENTITY_NAME = "identity"
@@ -34,7 +35,11 @@ def private_directory(path: Path) -> None:
     Raises ConfigurationError when it cannot be created, is a link, or belongs to somebody else.
     """
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # parents too, whatever the umask is
+        for missing in reversed([p for p in (path, *path.parents) if not os.path.lexists(p)]):
+            with suppress(FileExistsError):
+                missing.mkdir(mode=0o700)
+                missing.chmod(0o700)
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         if path.is_symlink():
@@ -99,6 +104,7 @@ def lock_directory(path: Path, about: dict[str, Any]) -> DirectoryLock:
         ) from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _make_ours(descriptor, file)
         os.ftruncate(descriptor, 0)
         os.write(descriptor, json.dumps({**about, "pid": os.getpid()}).encode() + b"\n")
     except BlockingIOError:
@@ -116,7 +122,8 @@ def lock_directory(path: Path, about: dict[str, Any]) -> DirectoryLock:
     except OSError as error:
         os.close(descriptor)
         raise ConfigurationError(
-            f"lock {file} cannot be taken: {_reason(error)}; name a directory on a local disk"
+            f"lock {file} cannot be taken: {_reason(error)}; remove it, or name a directory on a"
+            " local disk"
         ) from None
     return DirectoryLock(descriptor)
 
@@ -157,7 +164,7 @@ def state_identity(state_dir: Path) -> str:
     file = state_dir / IDENTITY_NAME
     try:
         with suppress(FileNotFoundError):
-            known = read_private(file).strip()
+            known = read_ours(file).strip()
             if _IDENTITY.fullmatch(known):
                 return known.decode()
             logger.warning("%s does not hold an identity; it is made anew", file)
@@ -166,18 +173,41 @@ def state_identity(state_dir: Path) -> str:
     except OSError as error:
         raise ConfigurationError(
             f"identity {file} cannot be read or made: {_reason(error)};"
-            " make the directory writable for us"
+            " make it a file of ours or remove it"
         ) from None
     return fresh
 
 
 def read_private(path: Path) -> bytes:
     """The content of a regular file, links not followed. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    with open(path, "rb", opener=_not_following) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(f"{path} is not a regular file")
         return file.read()
+
+
+def read_ours(path: Path) -> bytes:
+    """As `read_private`, of a file that only we or root can have written; its mode is made 0600.
+
+    Raises OSError.
+    """
+    with open(path, "rb", opener=_not_following) as file:
+        _make_ours(file.fileno(), path)
+        return file.read()
+
+
+def _not_following(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def _make_ours(descriptor: int, path: Path) -> None:
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(f"{path} is not a regular file")
+    if found.st_uid not in (os.geteuid(), 0):
+        raise OSError(f"it belongs to uid {found.st_uid}, not to uid {os.geteuid()}")
+    if found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) != 0o600:
+        os.fchmod(descriptor, 0o600)
 
 
 def write_private(path: Path, content: bytes) -> None:
@@ -191,6 +221,7 @@ def write_private(path: Path, content: bytes) -> None:
     )
     try:
         with open(descriptor, "wb") as file:
+            os.fchmod(descriptor, 0o600)  # the umask may have taken our own bits
             file.write(content)
         os.replace(draft, path)
     except BaseException:
@@ -204,25 +235,32 @@ def append_report(path: Path, text: str) -> str | None:
 
     Returns None, or one line that says why it could not be written: a report file is named by a
     caller or a subagent, and a bad one must not cost a run its ending. Parents are not created.
+    A link in its place is not followed. Control characters are written as escapes.
     """
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    where = f"report file {on_one_line(str(path))} was not written"
     try:
-        descriptor = os.open(path, flags, 0o600)
-        with open(descriptor, "r+b", buffering=0) as file:
-            found = os.fstat(descriptor)
+        # before it is opened: that alone makes some devices do something
+        with suppress(FileNotFoundError):
+            if stat.S_ISLNK(mode := os.lstat(path).st_mode):
+                return f"{where}: a symbolic link, which is not followed"
+            if not stat.S_ISREG(mode):
+                return f"{where}: not a regular file"
+        with open(path, "r+b", buffering=0, opener=lambda p, _: os.open(p, flags, 0o600)) as file:
+            found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
-                return f"report file {path} was not written: not a regular file"
+                return f"{where}: not a regular file"
             # models often leave the last line of a file without its end
-            torn = found.st_size > 0 and os.pread(descriptor, 1, found.st_size - 1) != b"\n"
+            torn = found.st_size > 0 and os.pread(file.fileno(), 1, found.st_size - 1) != b"\n"
             # a lone surrogate cannot be encoded, and is told as its escape
-            content = text.encode("utf-8", "backslashreplace")
+            content = on_lines(text).encode("utf-8", "backslashreplace")
             left = memoryview(b"\n" * torn + content + b"\n" * (not content.endswith(b"\n")))
             while left:
                 left = left[file.write(left) or 0 :]
     except FileNotFoundError:
-        return f"report file {path} was not written: its directory does not exist"
+        return f"{where}: its directory does not exist"
     except (OSError, ValueError) as error:
-        return f"report file {path} was not written: {_reason(error)}"
+        return f"{where}: {_reason(error)}"
     return None
 
 

@@ -6,9 +6,11 @@ import os
 import re
 import shutil
 import stat
+from io import FileIO
 from pathlib import Path
 
 from hive_subagent.errors import Refused
+from hive_subagent.visible import on_one_line
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.ASCII)
 
@@ -25,6 +27,9 @@ MODEL_LIMIT = 300
 """Characters of a model's name."""
 
 MAX_TURNS_LIMIT = 1_000
+
+PATH_LIMIT = 4096
+"""Bytes of a path with its terminator, as the kernel counts."""
 
 
 def check_name(name: str) -> str:
@@ -69,39 +74,63 @@ def check_max_turns(max_turns: int) -> int:
 def check_directory(path: str | Path, *, base: Path) -> Path:
     """The absolute directory `path` means below `base`."""
     directory = _absolute(path, base, "dir")
+    shown = f"dir {on_one_line(str(directory))}"
     if not os.path.isdir(directory):  # Path.is_dir raises where a parent may not be entered
-        raise Refused(f"dir {directory} is not a directory: name an existing one")
+        raise Refused(f"{shown} is not a directory: name an existing one")
     if not os.access(directory, os.X_OK | os.R_OK):
-        raise Refused(f"dir {directory} may not be entered: grant the daemon's user access")
+        raise Refused(f"{shown} may not be entered: grant the daemon's user access")
     return directory
 
 
 def check_report_file(path: str, *, base: Path) -> str:
-    """The absolute path of a report file; its directory must exist."""
+    """The absolute path of a report file, there or not; its directory must exist."""
     file = _absolute(path, base, "report_file")
-    if os.path.isdir(file) or not os.path.isdir(file.parent):
-        raise Refused(f"report_file {file} cannot be a file there: name one in an existing folder")
+    shown = f"report_file {on_one_line(str(file))}"
+    if not os.path.isdir(file.parent):
+        raise Refused(f"{shown} cannot be a file there: name one in an existing folder")
+    try:
+        mode = os.lstat(file).st_mode
+    except FileNotFoundError:
+        return str(file)
+    except OSError as error:
+        raise Refused(f"{shown}: {error.strerror}; name another file") from None
+    if stat.S_ISLNK(mode):
+        raise Refused(f"{shown} is a symbolic link: name the file it points to")
+    if not stat.S_ISREG(mode):
+        raise Refused(f"{shown} is not a regular file: name one, or a new one")
     return str(file)
 
 
 def read_brief(path: str, *, base: Path) -> bytes:
     """The bytes of a prompt file; only a regular, readable, non-blank one of bounded size."""
     file = _absolute(path, base, "prompt_file")
+    shown = f"prompt_file {on_one_line(str(file))}"
     try:
-        # a FIFO would block the open
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        # before it is opened: that alone makes some devices do something
+        if not stat.S_ISREG(os.stat(file).st_mode):
+            raise Refused(f"{shown} is not a regular file: write the brief into one")
+        with open(file, "rb", buffering=0, opener=_without_waiting) as stream:
+            brief = _read(stream, BRIEF_LIMIT + 1)
     except OSError as error:
-        raise Refused(f"prompt_file {file}: {error.strerror}; name a readable file") from None
-    with open(descriptor, "rb") as stream:
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode):
-            raise Refused(f"prompt_file {file} is not a regular file: write the brief into one")
-        if about.st_size > BRIEF_LIMIT:
-            raise Refused(f"prompt_file {file} is over {BRIEF_LIMIT} bytes: shorten the brief")
-        brief = stream.read(BRIEF_LIMIT + 1)
+        raise Refused(f"{shown}: {error.strerror}; name a readable file") from None
+    if len(brief) > BRIEF_LIMIT:
+        raise Refused(f"{shown} is over {BRIEF_LIMIT} bytes: shorten the brief")
     if not brief.strip():
-        raise Refused(f"prompt_file {file} is blank: write the brief into it")
+        raise Refused(f"{shown} is blank: write the brief into it")
     return brief
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    # a FIFO that took the file's place would block the open
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _read(stream: FileIO, size: int) -> bytes:
+    """At most `size` bytes. Some files of /proc have no size, and some make a reader wait."""
+    data = b""
+    while len(data) < size and (more := stream.read(size - len(data))):
+        data += more
+    return data
 
 
 def check_program(program: str, search: str | None) -> str:
@@ -116,4 +145,11 @@ def _absolute(path: str | Path, base: Path, what: str) -> Path:
     if "\0" in str(path):
         raise Refused(f"{what} holds a NUL byte: name a path")
     # Path.expanduser raises for a user that does not exist
-    return Path(os.path.abspath(base / os.path.expanduser(path)))
+    found = os.path.abspath(base / os.path.expanduser(path))
+    try:
+        size = len(os.fsencode(found))
+    except UnicodeEncodeError:
+        raise Refused(f"{what} cannot be a path: it holds half of a surrogate pair") from None
+    if size >= PATH_LIMIT:
+        raise Refused(f"{what} is longer than a path can be: shorten it")
+    return Path(found)
