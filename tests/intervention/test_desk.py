@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from hive_subagent.claude import hooks
 from hive_subagent.claude.conversation import Message
-from hive_subagent.claude.hooks import Halt, Say, reply
+from hive_subagent.claude.hooks import TEXT_LIMIT, Halt, Prompt, Say
 from hive_subagent.intervention.desk import Desk
 from hive_subagent.intervention.notes import MARK, Note
+from hive_subagent.models import Undelivered
 
 
 def put(desk: Desk, kind: Any, text: str) -> Note:
@@ -31,6 +33,20 @@ def test_a_step_hands_over_everything_that_waits_in_the_order_it_came() -> None:
     assert desk.at_step() is None
 
 
+def test_what_a_hook_may_not_hand_over_goes_in_as_a_message() -> None:
+    """Of more than 10,000 UTF-16 units the model is shown 2 KB (2.1.197 and 2.1.332)."""
+    desk = Desk()
+    note = put(desk, "info", "\U0001f600" * (TEXT_LIMIT // 2))
+    said = desk.at_step()
+    assert said == Prompt(note.framed())
+    message = Message("m")
+    desk.sent(message)
+    assert note.state == "queued"
+    assert desk.at_step() is None
+    message.consumed = True
+    assert note.state == "delivered"
+
+
 def test_a_stop_comes_before_everything_else_and_is_handed_over_once() -> None:
     desk = Desk()
     info = put(desk, "info", "one")
@@ -38,10 +54,8 @@ def test_a_stop_comes_before_everything_else_and_is_handed_over_once() -> None:
     assert desk.at_step() == Halt("enough")
     assert (stop.state, info.state) == ("delivered", "queued")
     assert desk.halted
-    left = desk.leave()
+    assert [(left.kind, left.text) for left in desk.leave()] == [("info", "one")]
     assert [note.state for note in (stop, info)] == ["delivered", "missed"]
-    assert len(left.told) == 1
-    assert left.kept == ("[PARENT INFORMATION] one",)
 
 
 def test_information_alone_does_not_keep_an_agent_from_ending_its_turn() -> None:
@@ -56,30 +70,28 @@ def test_a_redirect_makes_an_agent_go_on_and_takes_the_information_along() -> No
     put(desk, "info", "one")
     put(desk, "redirect", "two")
     said = desk.at_end()
-    assert isinstance(said, Say)
+    assert isinstance(said, Prompt)
     assert said.text.index("one") < said.text.index("two")
 
 
 def test_a_preface_counts_once_its_message_was_consumed() -> None:
-    desk = Desk(kept=["[PARENT INFORMATION] old"])
+    desk = Desk(missed=[old()])
     note = put(desk, "info", "new")
     assert desk.preface() == "[PARENT INFORMATION] old\n\n[PARENT INFORMATION] new"
     message = Message("m")
-    desk.prefaced(message)
-    assert not note.arrived
+    desk.sent(message)
+    assert note.state == "queued"
     message.consumed = True
-    assert [note.state] == ["delivered"]
-    assert desk.leave().kept == ()
+    assert note.state == "delivered"
+    assert desk.leave() == ()
 
 
-def test_a_preface_that_was_not_consumed_is_kept_with_what_was_kept_before() -> None:
-    desk = Desk(kept=["[PARENT INFORMATION] old"])
+def test_a_preface_that_was_not_consumed_is_missed_with_what_was_missed_before() -> None:
+    desk = Desk(missed=[old()])
     put(desk, "redirect", "new")
     desk.preface()
-    desk.prefaced(Message("m"))
-    old, new = desk.leave().kept
-    assert old == "[PARENT INFORMATION] old"
-    assert new.startswith(f"{MARK} new")
+    desk.sent(Message("m"))
+    assert [(left.text, left.message) for left in desk.leave()] == [("old", "m"), ("new", "m")]
 
 
 def test_a_note_for_a_run_that_is_over_is_missed_at_once() -> None:
@@ -88,17 +100,60 @@ def test_a_note_for_a_run_that_is_over_is_missed_at_once() -> None:
     assert put(desk, "info", "late").state == "missed"
 
 
-def test_a_stop_that_came_too_late_is_told_and_not_kept() -> None:
+def test_a_stop_that_came_too_late_is_missed_unless_it_took_effect_all_the_same() -> None:
+    for stopped in (False, True):
+        desk = Desk()
+        note = put(desk, "stop", "enough")
+        missed = desk.leave(stopped=stopped)
+        assert [left.text for left in missed] == ([] if stopped else ["enough"])
+        assert note.state == ("delivered" if stopped else "missed")
+        # a stop is for one run
+        assert Desk(missed=missed).stop_reason is None
+
+
+def test_nothing_is_handed_over_while_the_turn_is_being_cut() -> None:
+    """claude drops what a hook answers once it was interrupted (2.1.197 and 2.1.332)."""
     desk = Desk()
-    put(desk, "stop", "enough")
-    left = desk.leave()
-    assert left.kept == ()
-    assert "enough" in left.told[0]
+    put(desk, "redirect", "first")
+    desk.preface()
+    message = Message("m", cuts=True)
+    desk.sent(message)
+    put(desk, "redirect", "second")
+    put(desk, "stop", "third")
+    assert desk.at_step() is None
+    assert desk.at_end() is None
+    message.consumed = True
+    assert desk.at_step() == Halt("third")
+    assert isinstance(desk.at_step(), Say)
+    put(desk, "info", "fourth")
+    desk.hush()
+    assert desk.at_step() is None
+
+
+def test_what_is_undelivered_is_written_down_whenever_it_changes() -> None:
+    written: list[list[str]] = []
+    desk = Desk(
+        missed=[old()], keep=lambda undelivered: written.append([n.text for n in undelivered])
+    )
+    put(desk, "info", "new")
+    desk.preface()
+    message = Message("m")
+    desk.sent(message)
+    desk.hear({})
+    message.consumed = True
+    desk.hear({})
+    desk.leave()
+    assert written == [["old", "new"], ["old", "new"], []]
+
+
+def old() -> Undelivered:
+    return Undelivered(id="i-0", kind="info", text="old")
 
 
 def hook(desk: Desk, event: str, **more: Any) -> dict[str, Any]:
     request = {"subtype": "hook_callback", "input": {"hook_event_name": event, **more}}
-    answer: dict[str, Any] = json.loads(reply("r", request, desk))["response"]
+    steer = hooks.ask(request, desk)
+    answer: dict[str, Any] = json.loads(hooks.reply("r", request, steer))["response"]
     return answer
 
 
@@ -111,7 +166,9 @@ def test_a_subagent_of_the_subagent_does_not_swallow_it() -> None:
 
 
 def test_a_request_that_is_no_hook_is_refused_in_words() -> None:
-    answer = json.loads(reply("r", {"subtype": "can_use_tool"}, Desk()))["response"]
+    request = {"subtype": "can_use_tool"}
+    assert hooks.ask(request, Desk()) is None
+    answer = json.loads(hooks.reply("r", request, None))["response"]
     assert answer["subtype"] == "error"
     assert "can_use_tool" in answer["error"]
 
@@ -121,7 +178,7 @@ def test_a_malformed_hook_call_takes_nothing_from_the_desk(given_: dict[str, Any
     desk = Desk()
     note = put(desk, "redirect", "x")
     given_.pop("hook_event_name", None)
-    reply("r", {"subtype": "hook_callback", "input": given_}, desk)
+    assert hooks.ask({"subtype": "hook_callback", "input": given_}, desk) is None
     assert note.state == "queued"
 
 
@@ -130,59 +187,75 @@ class OneRunAfterAnother(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.desk = Desk()
+        self.kept: tuple[Undelivered, ...] = ()
         self.put: list[str] = []
         self.arrived: list[str] = []
-        self.kept: tuple[str, ...] = ()
         self.sent: list[tuple[Message, str]] = []
+        self.begin()
+
+    def begin(self) -> None:
+        self.desk = Desk(missed=self.kept, keep=self.keep)
+
+    def keep(self, undelivered: tuple[Undelivered, ...]) -> None:
+        self.kept = undelivered
 
     def took(self, text: str) -> None:
         self.arrived += [word for word in text.split() if word.startswith("note-")]
 
-    @rule(kind=st.sampled_from(["info", "redirect"]))
-    def owner_speaks(self, kind: Any) -> None:
+    def send(self, text: str, *, cuts: bool = False) -> None:
+        message = Message(f"m{len(self.sent)}", cuts=cuts)
+        self.desk.sent(message)
+        self.sent.append((message, text))
+
+    @rule(kind=st.sampled_from(["info", "redirect"]), long=st.booleans())
+    def owner_speaks(self, kind: Any, long: bool) -> None:
         text = f"note-{len(self.put)}"
         self.put.append(text)
-        put(self.desk, kind, text)
+        put(self.desk, kind, f"{text} {'x' * TEXT_LIMIT * long}")
 
     @rule()
     def step(self) -> None:
-        if isinstance(said := self.desk.at_step(), Say):
-            self.took(said.text)
+        self.steered(self.desk.at_step())
 
     @rule()
     def end_of_a_turn(self) -> None:
-        if isinstance(said := self.desk.at_end(), Say):
-            self.took(said.text)
+        self.steered(self.desk.at_end())
 
-    @rule(consumed=st.booleans())
-    def next_prompt(self, consumed: bool) -> None:
-        text = self.desk.preface()
-        message = Message("m")
-        self.desk.prefaced(message)
-        if consumed:
+    def steered(self, steer: object) -> None:
+        if isinstance(steer, Say):
+            self.took(steer.text)
+        elif isinstance(steer, Prompt):
+            self.send(steer.text)
+        self.desk.hear({})
+
+    @rule(cuts=st.booleans())
+    def prompt(self, cuts: bool) -> None:
+        self.send(self.desk.preface(), cuts=cuts)
+
+    @rule()
+    def claude_reads(self) -> None:
+        for message, text in self.sent:
             message.consumed = True
             self.took(text)
-        else:
-            # claude died with it unread: no later step of this run can come
-            self.next_run()
+        self.sent.clear()
+        self.desk.hear({})
 
     @rule()
     def next_run(self) -> None:
-        self.kept = self.desk.leave().kept
-        self.desk = Desk(kept=self.kept)
+        """What claude had not read died with it."""
+        self.sent.clear()
+        self.desk.leave()
+        self.begin()
+
+    @rule()
+    def crash(self) -> None:
+        self.sent.clear()
+        self.begin()
 
     @invariant()
     def nothing_is_lost_or_doubled(self) -> None:
-        waiting = [note.text for note in self.desk._waiting()]
-        kept = [
-            word
-            for text in (self.desk._kept if self.desk._kept_in is None else [])
-            for word in text.split()
-            if word.startswith("note-")
-        ]
-        assert sorted(self.arrived + kept + waiting) == sorted(self.put)
-        assert len(set(self.arrived)) == len(self.arrived)
+        kept = [note.text.split()[0] for note in self.kept]
+        assert self.arrived + kept == self.put
 
 
 TestOneRunAfterAnother = OneRunAfterAnother.TestCase

@@ -124,7 +124,7 @@ async def serve(settings: Settings) -> None:
                 log.warning("ended what was left over: %d %s", process.pid, process.command)
             records = Records(settings.state_dir)
             outbox = Outbox(settings.state_dir, sinks)
-            recover(records, outbox)
+            recover(records, outbox, settings.claude_config_dir)
             registry = Registry(records, max_running=settings.max_running)
             url = _url(settings.host, port)
             access = ConfigFiles(

@@ -78,11 +78,12 @@ class Watches:
             return
         with contextlib.suppress(BlockingIOError):
             events = os.read(self._fd, 65536)
-            changed = set()
+            changed: set[int] = set()
             while events:
                 watch, _, _, length = _HEADER.unpack_from(events)
                 events = events[_HEADER.size + length :]
-                changed.add(watch)
+                # -1: there were more than the kernel keeps, so that any may have changed
+                changed |= {watch} if watch >= 0 else set(self._callbacks)
             for watch in changed:
                 if (callback := self._callbacks.get(watch)) is not None:
                     callback()

@@ -16,9 +16,13 @@ Event = Mapping[str, Any]
 
 @dataclass
 class Message:
-    """A message of ours and what has become of it."""
+    """A message of ours and what has become of it.
+
+    `cuts` says that what claude did before was interrupted for it.
+    """
 
     uuid: str
+    cuts: bool = False
     consumed: bool = False
     result: Event | None = None
 
@@ -29,12 +33,16 @@ class Conversation:
 
     Liveness counts lines, not meanings: any line moves `last_line_at` (monotonic seconds).
     `on_change` is called after each line that may matter to somebody who waits, `on_request` for
-    each control request of claude's, `hear` for whatever is read at all.
+    each control request of claude's, `hear` for whatever is read at all. `message` is the one sent
+    last: it is the one that a result can answer. `stopping` says that the turn is being ended for
+    good.
     """
 
     on_change: Callable[[], None] = lambda: None
     on_request: Callable[[str, Event], None] = lambda request_id, request: None
     hear: Callable[[Event], None] | None = None
+    message: Message | None = None
+    stopping: bool = False
     clock: Callable[[], float] = time.monotonic
     session_id: str | None = None
     directory: str | None = None
@@ -46,23 +54,18 @@ class Conversation:
     cost_is_of_the_session: bool = False
     last_line_at: float = field(init=False)
     _retry: tuple[Event, float] | None = None
-    _message: Message | None = None
+    _unread: dict[str, Message] = field(default_factory=dict)
     _replays: bool = False
-    _cut: bool = False
     _open_tools: dict[str, tuple[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.last_line_at = self.clock()
 
     def sent(self, uuid: str, *, cuts: bool = False) -> Message:
-        """Note that a message went in; the result that answers it will stand in the return.
-
-        `cuts` says that it takes the place of the one before, which was interrupted for it.
-        """
-        self._cut = cuts and self._message is not None and self._message.result is None
-        self._message = Message(uuid)
+        """Note that a message went in; the result that answers it will stand in the return."""
+        self.message = self._unread[uuid] = Message(uuid, cuts=cuts)
         self.later_result = None
-        return self._message
+        return self.message
 
     def block(self, block: bytes) -> None:
         """Take in whole lines, each with its line end."""
@@ -80,6 +83,11 @@ class Conversation:
     def alive(self) -> None:
         """Something moved, whatever it was."""
         self.last_line_at = self.clock()
+
+    @property
+    def unread(self) -> list[Message]:
+        """The messages that claude has not said to have consumed."""
+        return list(self._unread.values())
 
     @property
     def open_tool(self) -> OpenTool | None:
@@ -144,19 +152,22 @@ class Conversation:
             self.cost_total = float(cost)
         # since about 2.1.330 the total goes on over a resume; this field came with that
         self.cost_is_of_the_session = "model_usage_since_last_result" in event
-        message = self._message
+        message = self.message
         if message is None:
             return
-        if self._cut and was_aborted(event):
-            self._cut = False
-            return
         if message.result is None:
-            # the end of a background task can produce a result that answers nothing of ours;
-            # ours was consumed first, where this claude tells of that at all
-            if message.consumed or not self._replays or was_aborted(event):
+            if self._answers(message, event):
                 message.result = event
         elif isinstance(decide(event, None), Completed):
             self.later_result = event
+
+    def _answers(self, message: Message, event: Event) -> bool:
+        if not message.consumed and was_aborted(event):
+            # a turn that was cut for this message says nothing about it
+            return self.stopping or not message.cuts
+        # the end of a background task can produce a result that answers nothing of ours;
+        # ours was consumed first, where this claude tells of that at all
+        return message.consumed or not self._replays
 
     def _control_request(self, event: Event) -> None:
         request, request_id = event.get("request"), event.get("request_id")
@@ -166,8 +177,9 @@ class Conversation:
     def _turn(self, event: Event) -> None:
         if event.get("isReplay") is True:
             self._replays = True
-            if self._message is not None and event.get("uuid") == self._message.uuid:
-                self._message.consumed = True
+            # several that waited are joined, and still each is replayed under its own uuid
+            if (read := self._unread.pop(str(event.get("uuid")), None)) is not None:
+                read.consumed = True
             return
         if event.get("parent_tool_use_id") is not None:
             return

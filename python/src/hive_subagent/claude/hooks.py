@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hive_subagent.claude import protocol
 
-STOPPED = frozenset({"hook_stopped", "stop_hook_prevented"})
-"""The terminal reasons of a turn that a hook's answer ended; its result is no error."""
+if TYPE_CHECKING:
+    from hive_subagent.claude.conversation import Message
+
+TEXT_LIMIT = 10_000
+"""UTF-16 units of what a hook may hand over; of more the model sees 2 KB and a file's name."""
 
 _CALLBACK = "step"
 _TIMEOUT_S = 30
@@ -22,7 +25,19 @@ _TIMEOUT_S = 30
 
 @dataclass(frozen=True)
 class Say:
-    """Hand the model this text and let it go on."""
+    """Hand the model this text with the step, silently; at most `TEXT_LIMIT`."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """Give the model this as a message of its own, of any length.
+
+    After a step it stands beside the tools' results in the very next request. When the agent would
+    end its turn it opens another one: a Stop hook that blocks would do so with words that deny it
+    any authority, twice in a row (2.1.332), and eight times at most.
+    """
 
     text: str
 
@@ -34,14 +49,20 @@ class Halt:
     reason: str
 
 
-class Steering(Protocol):
-    """Who is asked between two steps. Both methods answer at once, without waiting."""
+Steer = Say | Prompt | Halt
 
-    def at_step(self) -> Say | Halt | None:
+
+class Steering(Protocol):
+    """Who is asked between two steps. Every method answers at once, without waiting."""
+
+    def at_step(self) -> Steer | None:
         """After a step, its tools done."""
 
-    def at_end(self) -> Say | Halt | None:
-        """When the agent would end its turn; Say makes it go on."""
+    def at_end(self) -> Prompt | Halt | None:
+        """When the agent would end its turn."""
+
+    def sent(self, message: Message) -> None:
+        """The Prompt that was answered last went in as `message`."""
 
     def hear(self, event: Mapping[str, Any]) -> None:
         """What claude printed that may be worth telling."""
@@ -54,28 +75,36 @@ def subscribe(request_id: str) -> bytes:
     return protocol.control_request(request_id, "initialize", hooks=hooks)
 
 
-def reply(request_id: str, request: Mapping[str, Any], steering: Steering) -> bytes:
-    """Our answer to a control request of claude's."""
-    if request.get("subtype") != "hook_callback":
-        return protocol.control_error(request_id, f"not served: {request.get('subtype')}")
+def ask(request: Mapping[str, Any], steering: Steering) -> Steer | None:
+    """What is to be done at a control request of claude's."""
     given = request.get("input")
     event = given if isinstance(given, dict) else {}
-    return protocol.control_success(request_id, _answer(event, steering))
-
-
-def _answer(event: Mapping[str, Any], steering: Steering) -> Mapping[str, Any]:
-    if event.get("agent_id") is not None:
-        return {}
+    if request.get("subtype") != "hook_callback" or event.get("agent_id") is not None:
+        return None
     match event.get("hook_event_name"):
         case "PostToolBatch":
-            steer = steering.at_step()
-            if isinstance(steer, Say):
-                context = {"hookEventName": "PostToolBatch", "additionalContext": steer.text}
-                return {"hookSpecificOutput": context}
+            return steering.at_step()
         case "Stop":
-            steer = steering.at_end()
-            if isinstance(steer, Say):
-                return {"decision": "block", "reason": steer.text}
+            return steering.at_end()
         case _:
-            return {}
-    return {"continue": False, "stopReason": steer.reason} if steer is not None else {}
+            return None
+
+
+def reply(request_id: str, request: Mapping[str, Any], steer: Steer | None) -> bytes:
+    """Our answer to that request."""
+    if request.get("subtype") != "hook_callback":
+        return protocol.control_error(request_id, f"not served: {request.get('subtype')}")
+    match steer:
+        case Say(text):
+            context = {"hookEventName": "PostToolBatch", "additionalContext": text}
+            answer: Mapping[str, Any] = {"hookSpecificOutput": context}
+        case Halt(reason):
+            answer = {"continue": False, "stopReason": reason}
+        case _:
+            answer = {}
+    return protocol.control_success(request_id, answer)
+
+
+def fits(text: str) -> bool:
+    """Whether a hook may hand over this text."""
+    return len(text.encode("utf-16-le", "surrogatepass")) <= 2 * TEXT_LIMIT

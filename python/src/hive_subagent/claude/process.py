@@ -141,7 +141,13 @@ class RunningClaude:
 
     def _let_steer(self, steering: Steering) -> None:
         def answer(request_id: str, request: Event) -> None:
-            self._write(hooks.reply(request_id, request, steering))
+            if self._deaf:  # a background task opened another turn after the last word
+                return
+            steer = hooks.ask(request, steering)
+            if isinstance(steer, hooks.Prompt):
+                # claude reads in order: it has the message before it goes on from here
+                steering.sent(self.send(steer.text))
+            self._write(hooks.reply(request_id, request, steer))
 
         self.conversation.on_request = answer
         self.conversation.hear = steering.hear
@@ -153,13 +159,17 @@ class RunningClaude:
         `cuts` interrupts what claude is doing for the message before, its tool included.
         """
         if cuts:
-            self.ask_to_stop()
+            self._interrupt()
         message = self.conversation.sent(str(uuid.uuid4()), cuts=cuts)
         self._write(protocol.user_message(protocol.as_prompt(text), uuid=message.uuid))
         return message
 
     def ask_to_stop(self) -> None:
-        """Ask claude on the control channel to interrupt its turn; the process lives on."""
+        """Ask claude on the control channel to end its turn; the process lives on."""
+        self.conversation.stopping = True
+        self._interrupt()
+
+    def _interrupt(self) -> None:
         self._write(protocol.control_request(str(uuid.uuid4()), "interrupt"))
 
     def signal(self, number: signal.Signals) -> None:
@@ -238,6 +248,10 @@ class RunningClaude:
             self._process.returncode = self.exit.code
         # transports close their files in the loop's next round
         await asyncio.sleep(0)
+
+    @property
+    def _deaf(self) -> bool:
+        return self._input is None or self._input.is_closing()
 
     def _write(self, data: bytes) -> None:
         if self._input is not None and not self._input.is_closing():

@@ -24,6 +24,7 @@ from hive_subagent.instance import lock_holder, read_private
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _LONGEST_NAME = 200
+_TAIL_BYTES = 4 * 1024 * 1024
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 # a session file is written moments after its process started, on clocks of different grain
@@ -94,6 +95,21 @@ def find(config_dir: Path, directory: str | os.PathLike[str], session_id: str) -
             if os.path.isfile(candidate):
                 return candidate
     return None
+
+
+def took_in(path: Path, uuid: str) -> bool:
+    """Whether a transcript holds our message of that uuid, in a turn of its own or within one.
+
+    Only its end is searched: ask for messages that were sent last.
+    """
+    try:
+        with path.open("rb") as transcript:
+            transcript.seek(max(0, transcript.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            tail = transcript.read()
+    except OSError:
+        return False
+    # a message that merely waited is noted there too, under other keys
+    return any(b'"%s":"%s"' % (key, uuid.encode()) in tail for key in (b"uuid", b"source_uuid"))
 
 
 def archive(path: Path) -> Path:

@@ -10,7 +10,9 @@ import fcntl
 import logging
 import os
 import shutil
+import signal
 import stat
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -55,12 +57,14 @@ class Channel:
     def look(self) -> None:
         """Consume what is there."""
         for name, kind in FILES.items():
-            text = self._consume(name)
-            if text is None:
-                continue
-            self._put(kind, text)
-            if kind == "stop":
+            taken = [self._take(name, kind, claimed) for claimed in self._claim(name)]
+            if kind == "stop" and any(taken):
                 return
+
+    def refuse(self, name: str, reason: str) -> None:
+        """Set a file aside that is there already."""
+        for claimed in self._claim(name):
+            self._put_aside(name, claimed, reason)
 
     def close(self) -> None:
         """Stop watching; what was not consumed stays for the next run of the session."""
@@ -75,35 +79,33 @@ class Channel:
             else:
                 entry.unlink(missing_ok=True)
 
-    def _consume(self, name: str) -> str | None:
-        """The text of a file that is now gone; None when there is none, or none that is usable."""
-        claimed = self.directory / f".{name}.claimed"
+    def _claim(self, name: str) -> list[Path]:
+        """What was there under that name and is ours now, oldest first."""
+        prefix = f".{name}."
         try:
-            os.rename(self.directory / name, claimed)
+            os.rename(self.directory / name, self.directory / f"{prefix}{time.time_ns()}")
         except FileNotFoundError:
-            return None
+            pass
         except OSError as error:
             self._say(f"{name} cannot be taken: {error.strerror}")
-            return None
+        found = [entry for entry in os.listdir(self.directory) if entry.startswith(prefix)]
+        return [self.directory / entry for entry in sorted(found)]
+
+    def _take(self, name: str, kind: InterventionKind, claimed: Path) -> bool:
+        """Hand on what a claimed file says; whether it could be used."""
         try:
             text = _read(claimed)
         except BlockingIOError:
-            self._put_back(name, claimed)
-            return None
+            # its writer is not done: the end of that brings us here again
+            return False
         except (OSError, ValueError) as error:
-            self._put_aside(name, claimed, error)
-            return None
-        claimed.unlink()
-        return text
+            self._put_aside(name, claimed, _reason(error))
+            return False
+        self._put(kind, text)
+        claimed.unlink(missing_ok=True)
+        return True
 
-    def _put_back(self, name: str, claimed: Path) -> None:
-        """Its writer is not done: the end of that brings us here again."""
-        with suppress(FileExistsError):  # a newer one has taken its place
-            os.link(claimed, self.directory / name)
-        claimed.unlink()
-
-    def _put_aside(self, name: str, claimed: Path, error: OSError | ValueError) -> None:
-        reason = (isinstance(error, OSError) and error.strerror) or str(error)
+    def _put_aside(self, name: str, claimed: Path, reason: str) -> None:
         while True:
             self._set_aside += 1
             aside = self.directory / f"{name}.rejected.{self._set_aside}"
@@ -124,10 +126,7 @@ def _read(file: Path) -> str:
     with open(os.open(file, flags), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise ValueError("it is not a regular file")
-        # a lease for reading is not given while somebody has the file open for writing; it is
-        # also not given for another user's file, where closing or renaming has to be enough
-        with suppress(PermissionError):
-            fcntl.fcntl(stream, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        _refuse_if_open_for_writing(stream.fileno())
         data = stream.read(TEXT_LIMIT + 1)
     if len(data) > TEXT_LIMIT:
         raise ValueError(f"it is over {TEXT_LIMIT} bytes")
@@ -138,3 +137,24 @@ def _read(file: Path) -> str:
     if not text:
         raise ValueError("it is empty")
     return text
+
+
+def _refuse_if_open_for_writing(descriptor: int) -> None:
+    """Raises BlockingIOError. The lease this takes ends with the descriptor.
+
+    It is not to be had for another user's file and on some file systems; there closing or renaming
+    has to be enough.
+    """
+    # who opens the file for writing meanwhile waits, and we are sent a signal: not the usual
+    # SIGIO, which kills
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)

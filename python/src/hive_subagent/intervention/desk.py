@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from hive_subagent.claude import hooks
 from hive_subagent.claude.conversation import Message
-from hive_subagent.claude.hooks import Halt, Say
+from hive_subagent.claude.hooks import Halt, Prompt, Say
 from hive_subagent.intervention.notes import Note, together
-from hive_subagent.models import PendingIntervention
-from hive_subagent.runs.steering import Left
+from hive_subagent.models import PendingIntervention, Undelivered
 
-log = logging.getLogger(__name__)
+Hear = Callable[[Mapping[str, Any]], None]
+Keep = Callable[[tuple[Undelivered, ...]], None]
 
 
 class Desk:
@@ -21,104 +21,116 @@ class Desk:
     def __init__(
         self,
         *,
-        kept: Sequence[str] = (),
-        hear: Callable[[Mapping[str, Any]], None] | None = None,
+        missed: Sequence[Undelivered] = (),
+        keep: Keep = lambda undelivered: None,
+        hear: Hear = lambda event: None,
         left: Callable[[], None] = lambda: None,
     ) -> None:
-        """`kept` are texts that an earlier run of the session missed; `left` is told of the end."""
-        # framed already: they say themselves what they are
-        self._kept = list(kept)
-        self._kept_in: Message | None = None
-        self._notes: list[Note] = []
-        self._prefaced: list[Note] = []
+        """`missed` is what earlier runs of the session did not deliver.
+
+        `keep` is given what is undelivered now, whenever that changes; `left` is told of the end.
+        """
+        # a stop that came too late for a run is not meant for the next one
+        self._notes = [Note.again(note) for note in missed if note.kind != "stop"]
+        self._chosen: list[Note] = []
+        self._keep = keep
+        self._kept = tuple(missed)
         self._hear = hear
         self._left = left
-        self._halted = False
+        self._message: Message | None = None
+        self._hushed = False
+        self.halted = False
         self.over = False
 
     def put(self, note: Note) -> None:
         """Queue a note; on a run that is over it is missed at once."""
         note.over = self.over
         self._notes.append(note)
+        self._write_down()
 
     @property
     def stop_reason(self) -> str | None:
         """The reason of the first stop."""
         return next((note.text for note in self._notes if note.kind == "stop"), None)
 
-    @property
-    def halted(self) -> bool:
-        """Whether claude was answered with a halt."""
-        return self._halted
-
-    def at_step(self) -> Say | Halt | None:
+    def at_step(self) -> Say | Prompt | Halt | None:
         """Everything that waits, or the stop alone."""
-        return self._halt() or self._say(self._waiting())
+        if self._unheard:
+            return None
+        if (halt := self._halt()) is not None:
+            return halt
+        text = self.preface()
+        if not text or not hooks.fits(text):
+            return Prompt(text) if text else None
+        for note in self._chosen:
+            note.answered = True
+        return Say(text)
 
-    def at_end(self) -> Say | Halt | None:
+    def at_end(self) -> Prompt | Halt | None:
         """A stop, or what makes the agent go on; information alone waits for the next turn."""
-        waiting = self._waiting()
-        if not any(note.kind == "redirect" for note in waiting):
-            waiting = []
-        return self._halt() or self._say(waiting)
+        if self._unheard:
+            return None
+        if (halt := self._halt()) is not None:
+            return halt
+        redirects = any(note.kind == "redirect" and note.waits for note in self._notes)
+        return Prompt(self.preface()) if redirects else None
 
     def hear(self, event: Mapping[str, Any]) -> None:
-        """Pass on what claude printed."""
-        if self._hear is not None:
-            self._hear(event)
+        """Pass on what claude printed; after it something may be delivered."""
+        self._hear(event)
+        if self._kept:
+            self._write_down()
 
     def preface(self) -> str:
-        """What waits, to be put before the next prompt."""
-        kept = self._kept if self._kept_in is None else []
-        self._prefaced = self._waiting()
-        return "\n\n".join([*kept, *(note.framed() for note in self._prefaced)])
+        """Everything but a stop that waits, to be put before the next prompt."""
+        self._chosen = [note for note in self._notes if note.kind != "stop" and note.waits]
+        return together(self._chosen)
 
-    def prefaced(self, message: Message) -> None:
-        """That prompt went in as `message`."""
-        if self._kept and self._kept_in is None:
-            self._kept_in = message
-        for note in self._prefaced:
+    def sent(self, message: Message) -> None:
+        """What `preface` gave went in as part of `message`, and so did a Prompt."""
+        for note in self._chosen:
             note.message = message
-        self._prefaced = []
+        self._chosen = []
+        self._message = message
+        self._write_down()
+
+    def hush(self) -> None:
+        """From now on nothing is handed over: the turn is cut, and claude drops the answers."""
+        self._hushed = True
 
     def pending(self) -> Sequence[PendingIntervention]:
         """What has not arrived yet, oldest first."""
         return [note.view() for note in self._notes if note.state == "queued"]
 
-    def leave(self) -> Left:
-        """Close the desk: what has not arrived is missed, and kept unless it was a stop."""
+    def leave(self, *, stopped: bool = False) -> tuple[Undelivered, ...]:
+        """Close the desk; what did not arrive, oldest first.
+
+        It is kept for the session's next run, but for a stop; `stopped` says that the stop took
+        effect whether claude heard of it or not.
+        """
         self.over = True
         for note in self._notes:
             note.over = True
+            note.answered |= stopped and note.kind == "stop"
+        self._write_down()
         self._left()
-        missed = [note for note in self._notes if note.state == "missed"]
-        still = [] if self._kept_in is not None and self._kept_in.consumed else self._kept
-        kept = [*still, *(note.framed() for note in missed if note.kind != "stop")]
-        return Left(told=tuple(_told(note) for note in missed), kept=tuple(kept))
+        return self._kept
 
-    def _waiting(self) -> list[Note]:
-        return [
-            note
-            for note in self._notes
-            if note.kind != "stop" and note.message is None and not note.answered
-        ]
+    @property
+    def _unheard(self) -> bool:
+        # claude drops what a hook answers once the turn was cut (measured with 2.1.197 and
+        # 2.1.332), and nothing is to overtake a message that it has not read
+        return self._hushed or (self._message is not None and not self._message.consumed)
 
     def _halt(self) -> Halt | None:
         for note in self._notes:
-            if note.kind == "stop" and not note.answered:
-                note.answered = self._halted = True
+            if note.kind == "stop" and note.waits:
+                note.answered = self.halted = True
                 return Halt(note.text)
         return None
 
-    def _say(self, notes: list[Note]) -> Say | None:
-        if not notes:
-            return None
-        for note in notes:
-            note.answered = True
-        return Say(together(notes))
-
-
-def _told(note: Note) -> str:
-    text = note.text if len(note.text) <= 200 else note.text[:200] + "…"
-    after = "" if note.kind == "stop" else "; it is kept for the next turn"
-    return f"Not delivered before the run ended: {note.kind} {note.id} ({text}){after}."
+    def _write_down(self) -> None:
+        undelivered = tuple(note.undelivered() for note in self._notes if note.state != "delivered")
+        if undelivered != self._kept:
+            self._kept = undelivered
+            self._keep(undelivered)

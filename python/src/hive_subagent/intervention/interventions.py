@@ -14,7 +14,7 @@ from hive_subagent import inotify
 from hive_subagent.errors import ConfigurationError, Refused
 from hive_subagent.instance import private_directory
 from hive_subagent.intervention.channel import Channel
-from hive_subagent.intervention.desk import Desk
+from hive_subagent.intervention.desk import Desk, Keep
 from hive_subagent.intervention.notes import Note
 from hive_subagent.models import InterveneReply, InterventionKind
 from hive_subagent.runs import checks
@@ -53,19 +53,20 @@ class Interventions:
             for directory in sorted(self._folder.iterdir()):
                 self._forget_later(directory)
 
-    def open(self, session: LiveSession) -> Desk:
-        """The desk of a run that is about to begin."""
+    def open(self, session: LiveSession, *, keep: Keep) -> Desk:
+        """The desk of a run that is about to begin; what it has not delivered goes to `keep`."""
         channel = self._channel(self._folder, session) if self._folder is not None else None
         desk = Desk(
-            kept=session.record.kept,
-            hear=channel.output.hear if channel else None,
+            missed=session.record.kept,
+            keep=keep,
+            hear=channel.output.hear if channel else lambda event: None,
             left=lambda: self._leave(session),
         )
         self._steered[session] = Steered(desk, channel)
         if channel is not None:
             self._ended.pop(channel.directory, None)
-        if channel is not None:
             if session.resumed:
+                channel.refuse("_stop.txt", "it was meant for a run that was over")
                 channel.look()
             else:
                 channel.clear()
@@ -91,6 +92,9 @@ class Interventions:
         if claude is not None:
             with anyio.move_on_after(BRIEFLY_S):
                 await claude.until(lambda: note.state != "queued")
+                if note.state == "queued":
+                    # nothing comes any more, and the run is about to say what it missed
+                    await session.over.wait()
         reply = InterveneReply(id=note.id, name=name, kind=kind, state=note.state)
         return reply, _receipt(reply, self._settings.stop_grace_s)
 
@@ -103,11 +107,13 @@ class Interventions:
         *,
         now: bool,
     ) -> Note:
-        note = Note(kind=kind, text=text.strip())
+        # half of a surrogate pair, which JSON can bring, fits into no file and no answer
+        whole = text.strip().encode("utf-8", "replace").decode()
+        note = Note(kind=kind, text=whole)
         steered.desk.put(note)
         run = session.run
         if run is not None and now and (message := run.redirect(steered.desk.preface())):
-            steered.desk.prefaced(message)
+            steered.desk.sent(message)
         if run is not None and kind == "stop":
             run.stop_later(self._settings.stop_grace_s)
         log.info("`%s`: %s %s is queued", session.record.name, kind, note.id)
@@ -142,7 +148,7 @@ class Interventions:
         if len(self._ended) <= REMEMBERED:
             return
         oldest, _ = self._ended.popitem(last=False)
-        if self._running(oldest.name) is None and not any(oldest.glob("_*")):
+        if self._running(oldest.name) is None and not any(oldest.glob("*_*")):
             shutil.rmtree(oldest, ignore_errors=True)
 
 

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from hive_subagent.claude.conversation import Message
-from hive_subagent.models import InterventionKind, InterventionState, PendingIntervention
+from hive_subagent.models import (
+    InterventionKind,
+    InterventionState,
+    PendingIntervention,
+    Undelivered,
+)
 
 MARK = "[PARENT INTERVENTION]"
 
@@ -24,15 +31,20 @@ class Note:
     over: bool = False
     message: Message | None = None
 
+    @classmethod
+    def again(cls, kept: Undelivered) -> Self:
+        """One that an earlier run missed."""
+        return cls(kind=kept.kind, text=kept.text, id=kept.id)
+
     @property
-    def arrived(self) -> bool:
-        """Whether claude has it: in a hook's answer, or in a message that it consumed."""
-        return self.answered or (self.message is not None and self.message.consumed)
+    def waits(self) -> bool:
+        """Whether it has been neither answered nor sent."""
+        return not self.answered and self.message is None
 
     @property
     def state(self) -> InterventionState:
-        """Where it stands."""
-        if self.arrived:
+        """Where it stands; delivered: in a hook's answer, or in a message that claude consumed."""
+        if self.answered or (self.message is not None and self.message.consumed):
             return "delivered"
         return "missed" if self.over else "queued"
 
@@ -50,7 +62,12 @@ class Note:
         age = round(time.monotonic() - self.at, 3)
         return PendingIntervention(id=self.id, kind=self.kind, state=self.state, age_s=age)
 
+    def undelivered(self) -> Undelivered:
+        """As the session's record keeps it."""
+        carrier = self.message.uuid if self.message is not None else None
+        return Undelivered(id=self.id, kind=self.kind, text=self.text, message=carrier)
 
-def together(notes: list[Note]) -> str:
+
+def together(notes: Sequence[Note]) -> str:
     """Several notes in the order in which they came."""
     return "\n\n".join(note.framed() for note in notes)

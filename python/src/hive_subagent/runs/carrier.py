@@ -9,6 +9,7 @@ import asyncio
 import logging
 import uuid
 from dataclasses import dataclass, replace
+from functools import partial
 
 import anyio
 from anyio.abc import TaskGroup
@@ -25,8 +26,9 @@ from hive_subagent.runs.records import Ending, Records
 from hive_subagent.runs.registry import Registry
 from hive_subagent.runs.run import Run
 from hive_subagent.runs.session import LiveSession, ending_of, now, previous_of
-from hive_subagent.runs.steering import Left, Steerings
+from hive_subagent.runs.steering import Steering, Steerings
 from hive_subagent.runs.telling import tell
+from hive_subagent.runs.undelivered import confirm, keep, without_stops
 from hive_subagent.settings import Settings
 from hive_subagent.todos.outbox import Outbox
 
@@ -75,7 +77,7 @@ class Carrier:
                 self.tasks,
                 exit_grace_s=self.settings.exit_grace_s,
                 interrupt_grace_s=self.settings.interrupt_grace_s,
-                steering=self.steerings.open(session) if self.steerings else None,
+                steering=self._steering(session),
             )
             session.attach(run)
             grant = grant_for(launch, self.settings, self.access, run_id, token=token)
@@ -100,9 +102,16 @@ class Carrier:
                     enclosure.close()
             self._let_go(session, launch, run_id, token)
 
+    def _steering(self, session: LiveSession) -> Steering | None:
+        if self.steerings is None:
+            return None
+        keeping = partial(keep, session, records=self.records, registry=self.registry)
+        return self.steerings.open(session, keep=keeping)
+
     def _tell_broken(self, session: LiveSession, run_id: str) -> None:
         """A fault of ours ends a run as failed, and what was promised is told all the same."""
         told = session.record.ending
+        missed = self._missed(session)
         if not session.owed or (told is not None and told.run_id == run_id):
             return
         session.record = session.record.model_copy(
@@ -116,7 +125,14 @@ class Carrier:
                 )
             }
         )
-        tell(session.record, self.outbox)
+        tell(session.record, self.outbox, further_words=missed)
+
+    def _missed(self, session: LiveSession, *, stopped: bool = False) -> list[str]:
+        """Close the run's steering; what is to be said of that it did not deliver."""
+        steering = session.run.steering if session.run else None
+        missed = steering.leave(stopped=stopped) if steering else ()
+        session.record = without_stops(session.record)
+        return [wording.undelivered(note) for note in missed]
 
     def _confirm(
         self,
@@ -185,16 +201,15 @@ class Carrier:
             self._refuse(answer, Refused(miss or stillborn))
             return
         identify(session, run.claude.conversation)
-        left = run.steering.leave() if run.steering else Left()
-        record = session.record.model_copy(
-            update={"ending": ending_of(session, run, finish), "kept": left.kept}
-        )
-        session.record = record
+        confirm(self.settings.claude_config_dir, session.record, run.claude.conversation)
+        ending = ending_of(session, run, finish)
+        missed = self._missed(session, stopped=ending.stop_reason is StopReason.STOPPED)
+        record = session.record = session.record.model_copy(update={"ending": ending})
         try:
             self.records.save(record)
         except SubagentError as error:
             log.error("how run %s ended is told, but cannot be kept: %s", run.run_id, error)
-        tell(record, self.outbox, run.signals.report_files, left.told)
+        tell(record, self.outbox, run.signals.report_files, missed)
         dead = ", ".join(f"{p.pid} ({p.command})" for p in run.died.values())
         reason = record.ending.stop_reason if record.ending else None
         log.info(
@@ -227,8 +242,7 @@ class Carrier:
         if token is not None:
             self.registry.revoke(token)
         self.access.withdraw(run_id)
-        if session.run is not None and session.run.steering is not None:
-            session.run.steering.leave()
+        self._missed(session)
         if session.lock is not None:
             session.lock.release()
         if not session.owed and launch.resume is None:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.instance import private_directory, write_private
-from hive_subagent.models import Frozen, RunFigures, State, StopReason
+from hive_subagent.models import Frozen, RunFigures, State, StopReason, Undelivered
 from hive_subagent.permissions import Permissions
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class SessionRecord(Frozen):
     """One session.
 
     `ours` says that this daemon's state directory started it; `kept` are the owner's words that
-    its last run missed. `permissions` is what a child may have at most, whatever the daemon's
+    no run has delivered yet. `permissions` is what a child may have at most, whatever the daemon's
     settings become; None for a session that is held by those alone. `depth` counts delegations
     above it.
     """
@@ -53,7 +53,7 @@ class SessionRecord(Frozen):
     effort: str | None = None
     permissions: Permissions | None = None
     depth: int = 0
-    kept: tuple[str, ...] = ()
+    kept: tuple[Undelivered, ...] = ()
     ending: Ending | None = None
 
 

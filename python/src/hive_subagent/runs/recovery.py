@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 from hive_subagent.models import Cause, State, StopReason
+from hive_subagent.runs import wording
 from hive_subagent.runs.records import Ending, Records, SessionRecord
 from hive_subagent.runs.session import now
 from hive_subagent.runs.telling import tell
+from hive_subagent.runs.undelivered import settled
 from hive_subagent.todos.outbox import Outbox
 
 log = logging.getLogger(__name__)
 
 
-def recover(records: Records, outbox: Outbox) -> None:
+def recover(records: Records, outbox: Outbox, config_dir: Path) -> None:
     """Settle each run that was promised a notice and died with its daemon: killed."""
     for left in outbox.load_unfinished():
         name = str(left.payload.get("name"))
@@ -22,9 +25,11 @@ def recover(records: Records, outbox: Outbox) -> None:
         known = record is not None and record.session_id == session_id
         if record is None or not known:
             record = SessionRecord(name=name, session_id=session_id, dir="", ours=False)
+        record, missed = settled(config_dir, record)
+        words = [wording.undelivered(note) for note in missed]
         if record.ending is not None and record.ending.run_id == left.run_id:
             # it had ended by itself; only the telling was cut short
-            tell(record, outbox)
+            tell(record, outbox, further_words=words)
             continue
         ending = Ending(
             run_id=left.run_id,
@@ -39,4 +44,4 @@ def recover(records: Records, outbox: Outbox) -> None:
         if known:
             records.save(record)
         log.warning("run %s of `%s` died with the daemon before this one", left.run_id, name)
-        tell(record, outbox)
+        tell(record, outbox, further_words=words)

@@ -70,6 +70,11 @@ class Registry:
             if len(self._ended) > REMEMBERED:
                 self._ended.popitem(last=False)
 
+    def amend(self, record: SessionRecord) -> None:
+        """Something about a session has become known that no run of it has changed."""
+        if record.name in self._ended:
+            self._ended[record.name] = record
+
     def running(self, name: str) -> LiveSession | None:
         """The live session of a name."""
         return self._live.get(name)

@@ -86,7 +86,6 @@ class Run:
         self._tasks = tasks
         self._exit_grace_s = exit_grace_s
         self._interrupt_grace_s = interrupt_grace_s
-        self._message: Message | None = None
         self._verdict: Outcome | None = None
         self._ladder: Ladder | None = None
 
@@ -127,13 +126,15 @@ class Run:
         claude.end_input()
 
     def redirect(self, text: str) -> Message | None:
-        """Cut what claude does and give it this instead; None when its work is done already."""
+        """Cut what claude does and give it this instead; None when its work is done already.
+
+        A stop that is on its way is not overtaken.
+        """
         self._judge()
         claude = self.claude
-        if claude is None or self._verdict is not None or self.stopped_by is not None:
+        if claude is None or self._verdict is not None or self._is_to_stop():
             return None
-        self._message = claude.send(text, cuts=True)
-        return self._message
+        return claude.send(text, cuts=True)
 
     def stop_later(self, after_s: float) -> None:
         """Interrupt the run unless it is over within `after_s`."""
@@ -149,14 +150,15 @@ class Run:
     def _send(self, prompt: str) -> None:
         assert self.claude is not None
         preface = self.steering.preface() if self.steering else ""
-        self._message = self.claude.send(f"{preface}\n\n{prompt}" if preface else prompt)
+        message = self.claude.send(f"{preface}\n\n{prompt}" if preface else prompt)
         if self.steering:
-            self.steering.prefaced(self._message)
+            self.steering.sent(message)
 
     async def _answered(self, claude: RunningClaude) -> None:
         # asked anew each time: a redirect puts another message in the place of the first
         def answered() -> bool:
-            return self._message is not None and self._message.result is not None
+            message = claude.conversation.message
+            return message is not None and message.result is not None
 
         with anyio.move_on_after(self.order.turn_timeout_s):
             await claude.until(answered)
@@ -226,6 +228,8 @@ class Run:
 
     def _climb(self, step_s: float, *, force: bool) -> None:
         assert self.claude is not None
+        if self.steering is not None:
+            self.steering.hush()
         self.died |= {process.pid: process for process in self._enclosure.processes()}
         self._ladder = Ladder(self.claude, self._end_tree, step_s=step_s, force=force)
         self._tasks.start_soon(self._ladder.climb)
@@ -245,7 +249,7 @@ class Run:
         return self._enclosure.kind
 
     def _judge(self) -> None:
-        message = self._message
+        message = self.claude.conversation.message if self.claude else None
         if self._verdict is None and message is not None and message.result is not None:
             self._verdict = decide(
                 message.result,
@@ -259,9 +263,13 @@ class Run:
             not isinstance(self._verdict, Completed)
             or self.order.goal is None
             or self.signals.given
-            or (self.steering is not None and self.steering.stop_reason is not None)
+            or self._is_to_stop()
             or self.turn >= self.order.max_turns
         )
+
+    def _is_to_stop(self) -> bool:
+        by_owner = self.steering is not None and self.steering.stop_reason is not None
+        return by_owner or self.stopped_by is not None
 
     def _without_answer(self, claude: RunningClaude, exit_: Exit | None, usage: Usage) -> Outcome:
         if claude.broken is not None and self.stopped_by is None:

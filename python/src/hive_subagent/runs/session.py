@@ -190,7 +190,7 @@ def _stopped(
     by_ladder = state is State.KILLED and run.stopped_by is Cause.INTERRUPT
     between_turns = reason is StopReason.TURN_CAP and run.turn < run.order.max_turns
     if reason is StopReason.STOPPED or by_ladder or between_turns:
-        return state, StopReason.STOPPED, stop
+        return state, StopReason.STOPPED, _words(stop, run.signals)
     return state, reason, message
 
 

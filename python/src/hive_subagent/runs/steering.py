@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from hive_subagent.claude import hooks
-from hive_subagent.claude.conversation import Message
-from hive_subagent.models import PendingIntervention
+from hive_subagent.models import PendingIntervention, Undelivered
 
 if TYPE_CHECKING:
     from hive_subagent.runs.session import LiveSession
 
-
-@dataclass(frozen=True)
-class Left:
-    """What did not arrive: `told` for its notice, `kept` for the session's next turn."""
-
-    told: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
+Keep = Callable[[tuple[Undelivered, ...]], None]
 
 
 class Steering(hooks.Steering, Protocol):
@@ -34,20 +26,23 @@ class Steering(hooks.Steering, Protocol):
         """Whether claude was answered with a halt."""
 
     def preface(self) -> str:
-        """What is to stand before the next prompt; empty when nothing is."""
+        """What is to stand before the next prompt, told by `sent`; empty when nothing is."""
 
-    def prefaced(self, message: Message) -> None:
-        """The message that carries the last preface."""
+    def hush(self) -> None:
+        """The turn is being cut: hand over nothing more."""
 
     def pending(self) -> Sequence[PendingIntervention]:
         """What has not arrived yet, oldest first."""
 
-    def leave(self) -> Left:
-        """The run is over; may be called again."""
+    def leave(self, *, stopped: bool = False) -> tuple[Undelivered, ...]:
+        """The run is over, by its owner's stop or not; what did not arrive. May be called again."""
 
 
 class Steerings(Protocol):
     """Gives each run its steering."""
 
-    def open(self, session: LiveSession) -> Steering:
-        """For a run that is about to begin; `session.run` is not there yet."""
+    def open(self, session: LiveSession, *, keep: Keep) -> Steering:
+        """For a run that is about to begin; `session.run` is not there yet.
+
+        `keep` is given what is undelivered now, whenever that changes.
+        """

@@ -12,6 +12,7 @@ from hive_subagent.models import (
     StartReply,
     State,
     StopReason,
+    Undelivered,
     WaitReply,
 )
 
@@ -259,6 +260,13 @@ def waited(reply: WaitReply, *, stopping: bool) -> str:
     if not reply.done:
         return f"Not ended yet when the time was up; `wait` again or look later.\n{told}"
     return told
+
+
+def undelivered(note: Undelivered) -> str:
+    """What a notice says of an intervention that its run did not deliver."""
+    text = note.text if len(note.text) <= 200 else note.text[:200] + "…"
+    after = "" if note.kind == "stop" else "; it is kept for the next turn"
+    return f"Not delivered before the run ended: {note.kind} {note.id} ({text}){after}."
 
 
 def missed(*, name: str, words: str, config_dir: str, directory: str) -> str:
