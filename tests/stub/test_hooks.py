@@ -148,12 +148,25 @@ def test_a_stop_hook_can_prevent(home: Home) -> None:
     assert claude.result()["terminal_reason"] == "stop_hook_prevented"
 
 
-def test_an_interrupt_is_heard_while_a_hook_is_awaited(home: Home) -> None:
-    claude = hooked(home, "PostToolUse")
-    claude.user(directive({"bash": "true"}, {"text": "never"}))
-    claude.until_type("control_request")
-    claude.control("r1", "interrupt")
+def test_an_interrupt_cancels_a_hook_that_is_awaited(home: Home) -> None:
+    claude = hooked(home, "PostToolBatch")
+    claude.user(directive({"bash": "true"}, SHOW))
+    asked = claude.until_type("control_request")
+    claude.control("cut", "interrupt")
+    claude.user(directive(SHOW))
+    assert claude.until_type("control_cancel_request")["request_id"] == asked["request_id"]
+    claude.answer(asked["request_id"], context("PostToolBatch", "TOO LATE"))
     assert claude.result()["terminal_reason"] == "aborted_tools"
+    assert "TOO LATE" not in claude.result()["result"]
+
+
+def test_an_interrupt_while_a_hook_is_awaited_is_the_end_of_197(home: Home) -> None:
+    claude = hooked(home, "PostToolBatch", version="2.1.197")
+    claude.user(directive({"bash": "true"}, SHOW))
+    claude.until_type("control_request")
+    claude.control("cut", "interrupt")
+    assert "terminal_reason" not in claude.result()
+    assert claude.rc() == 1
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -275,3 +275,11 @@ def test_two_processes_may_run_one_session(home: Home) -> None:
     first.result()
     text = home.transcripts()[0].read_text()
     assert all(f'"content":"{word}"' in text for word in ("one", "two", "three"))
+
+
+def test_a_message_with_a_uuid_stands_in_the_transcript_under_it(home: Home) -> None:
+    claude = home.start(*BOTH_WAYS)
+    claude.user(directive({"text": "one"}), uuid=UUID)
+    claude.result()
+    [path] = home.transcripts()
+    assert [line["uuid"] for line in entries(path) if line["type"] == "user"] == [UUID]

@@ -19,6 +19,7 @@ class Aborted(Exception):
         super().__init__(by)
         self.by = by
         self.in_tool = False
+        self.after_tools = False  # within a step all the same, with no tool to reject
 
 
 class EndTurn(Exception):

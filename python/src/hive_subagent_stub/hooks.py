@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from hive_subagent_stub._types import TYPE_CHECKING
+from hive_subagent_stub.endings import Aborted, Exit
 from hive_subagent_stub.ids import uuid4
 from hive_subagent_stub.permissions import Denial
 
@@ -162,8 +163,6 @@ class Hooks:
             raise Denial("Tool permission request failed: stdin closed", "permission-rule")
         if answer.get("behavior") != "allow":
             if answer.get("interrupt"):
-                from hive_subagent_stub.endings import Aborted
-
                 raise Aborted("interrupt")
             raise Denial(str(answer.get("message") or ""), "permission-rule")
         if isinstance(answer.get("updatedInput"), dict):
@@ -254,12 +253,30 @@ class Hooks:
             if self._deaf() or (until is not None and time.monotonic() >= until):
                 return None
             soon = time.monotonic() + 1.0
-            stub.step(soon if until is None else min(soon, until))
+            try:
+                stub.step(soon if until is None else min(soon, until))
+            except Aborted as aborted:
+                if request["subtype"] == "hook_callback":
+                    self._cancel(request_id, aborted)
+                raise
         response = answers.pop(request_id)
         if response.get("subtype") != "success":
             return None
         body = response.get("response")
         return body if isinstance(body, dict) else {}
+
+    def _cancel(self, request_id: str, aborted: Aborted) -> None:
+        """Measured: an answer that comes after this is dropped; 2.1.197 dies of it."""
+        stub = self._stub
+        stub.out.emit({"type": "control_cancel_request", "request_id": request_id})
+        if stub.version.old and aborted.by == "interrupt":
+            from hive_subagent_stub.results import result
+            from hive_subagent_stub.turn import Ending, Turn
+
+            ending = Ending()
+            ending.fail("error_during_execution", None, "")
+            stub.out.emit(result(stub, Turn(stub, None), ending))
+            raise Exit(1)
 
 
 def _matches(pattern: object, tool: str) -> bool:

@@ -100,7 +100,7 @@ def _open(stub: Stub, turn: Turn) -> None:
     stub.listen()
     session.begin(stub.brief)
     if message is not None:
-        session.record("user", {"role": "user", "content": message.content})
+        session.record("user", {"role": "user", "content": message.content}, uuid)
         if stub.options.replay and turn.command is None:
             turn.echo = shapes.replay(stub, message.content, uuid=uuid, at=message.at)
 
@@ -166,7 +166,7 @@ def _abort(stub: Stub, turn: Turn, aborted: Aborted) -> None:
         return
     if aborted.by != "now":
         turn.tell_echo()
-        whose = " for tool use" if in_tool else ""
+        whose = " for tool use" if in_tool and not aborted.after_tools else ""
         turn.hear([{"type": "text", "text": f"[Request interrupted by user{whose}]"}])
     stop = ending.stop_reason or "null"
     ending.fail(

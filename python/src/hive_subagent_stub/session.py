@@ -165,9 +165,9 @@ class Session:
             ]
         )
 
-    def record(self, kind: str, message: Json) -> None:
-        """Append a user or assistant line."""
-        uuid = uuid4()
+    def record(self, kind: str, message: Json, uuid: str | None = None) -> None:
+        """Append a user or assistant line; a message that came with a uuid keeps it."""
+        uuid = uuid or uuid4()
         entry = {
             "parentUuid": self._last_uuid,
             "isSidechain": False,

@@ -71,7 +71,11 @@ def perform(stub: Stub, turn: Turn, key: str, step: Step) -> None:
                 for rest in calls[index:]:
                     _reject(stub, turn, rest, aborted)
                 raise
-        stopped = stub.hooks.batch(turn, calls) or stopped
+        try:
+            stopped = stub.hooks.batch(turn, calls) or stopped
+        except Aborted as aborted:
+            aborted.in_tool = aborted.after_tools = True
+            raise
         if stopped:
             turn.ending.text, turn.ending.stop_reason = "", "tool_use"
             turn.ending.terminal_reason = "hook_stopped"

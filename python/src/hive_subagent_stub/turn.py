@@ -135,7 +135,7 @@ class Turn:
         stub = self.stub
         self.seen.append(message.text)
         self.taken.append(message)
-        stub.session.record("user", {"role": "user", "content": message.content})
+        stub.session.record("user", {"role": "user", "content": message.content}, message.uuid)
         if stub.options.replay:
             echo = shapes.replay(stub, message.content, uuid=message.uuid, at=message.at)
             stub.out.emit(echo)
