@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from hive_subagent.errors import Refused, SubagentError
+from hive_subagent.errors import ConfigurationError, Refused, SubagentError
 from hive_subagent.instance import private_directory, write_private
 from hive_subagent.models import Frozen, RunFigures, State, StopReason, Undelivered
 from hive_subagent.permissions import Permissions
@@ -94,6 +94,8 @@ class Records:
         try:
             private_directory(path.parent)
             write_private(path, content)
+        except ConfigurationError as error:
+            raise Refused(str(error)) from None
         except OSError as error:
             raise Refused(
                 f"{path} cannot be written: {error.strerror}; make room in state_dir, or make it"

@@ -1,0 +1,272 @@
+"""Calls that cannot be carried out: one clear line, nothing lost, nothing spawned, nothing owed."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.house import House, house
+from support.stub import script, text
+
+from hive_subagent.claude import transcripts
+from hive_subagent.errors import Refused
+from hive_subagent.runs.checks import NAME, check_name
+from hive_subagent.runs.wishes import Wishes
+
+NAMES = {
+    "empty": "",
+    "a dash first": "-x",
+    "a slash": "a/b",
+    "upper case": "Lint",
+    "an underscore": "a_b",
+    "a dot": "..",
+    "a blank": "a b",
+    "a line end": "a\n",
+    "a letter of another script": "é",
+    "a digit of another script": "\u0661",
+    "64 characters": "a" * 64,
+    "a megabyte": "a" * 1_000_000,
+}
+Make = Callable[[Path], str]
+
+
+def missing(root: Path) -> str:
+    return str(root / "missing.md")
+
+
+def directory(root: Path) -> str:
+    return str(root)
+
+
+def ten_megabytes(root: Path) -> str:
+    (root / "big.md").write_bytes(b"x" * 10_000_000)
+    return str(root / "big.md")
+
+
+def fifo(root: Path) -> str:
+    os.mkfifo(root / "fifo")
+    return str(root / "fifo")
+
+
+def listening_socket(root: Path) -> str:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(root / "socket"))
+    return str(root / "socket")
+
+
+def blank(root: Path) -> str:
+    (root / "blank.md").write_text(" \n\t\n")
+    return str(root / "blank.md")
+
+
+def dangling(root: Path) -> str:
+    (root / "link.md").symlink_to(root / "missing.md")
+    return str(root / "link.md")
+
+
+PROMPT_FILES: dict[Make, str] = {
+    missing: "No such file",
+    directory: "is not a regular file",
+    ten_megabytes: "is over 4194304 bytes",
+    fifo: "is not a regular file",
+    listening_socket: "No such device",
+    blank: "is blank",
+    dangling: "No such file",
+    lambda root: "": "is not a regular file",
+    lambda root: "x\0y": "holds a NUL byte",
+    lambda root: "y" * 5000: "File name too long",
+    lambda root: "~nobody-of-that-name/x": "No such file",
+}
+DIRS: dict[Make, str] = {
+    missing: "is not a directory",
+    blank: "is not a directory",
+    lambda root: "x\0y": "holds a NUL byte",
+    lambda root: "y" * 5000: "is not a directory",
+    lambda root: "~nobody-of-that-name": "is not a directory",
+}
+WISHES: list[tuple[dict[str, Any], str]] = [
+    ({"max_turns": 0}, "max_turns 0 is out of range"),
+    ({"max_turns": -1}, "max_turns -1 is out of range"),
+    ({"max_turns": 10**9}, "is out of range: give 1 to 1000"),
+    ({"goal": "g" * 70_000}, "goal is over 65536 bytes"),
+    ({"model": "a\0b"}, "model 'a.x00b' is not usable"),
+    ({"model": "m" * 5000}, "is not usable"),
+    ({"report_file": "missing/report.md"}, "report_file .*missing/report.md cannot be a file"),
+    ({"report_file": "."}, "cannot be a file there"),
+    ({"report_file": "x\0"}, "report_file holds a NUL byte"),
+    ({"report_file": "y" * 5000}, "report_file"),
+    ({"memory_max": "lots"}, "memory_max 'lots' is not a size"),
+    ({"turn_timeout_s": 0}, "turn_timeout_s 0 is out of range"),
+    ({"turn_timeout_s": float("nan")}, "turn_timeout_s nan is out of range"),
+]
+
+
+async def refused(home: House, call: Any, match: str) -> None:
+    """The call is a Refused of one line, and everything is as it was before."""
+    before = everything(home)
+    with pytest.raises(Refused, match=match) as caught:
+        await call
+    assert len(str(caught.value).splitlines()) == 1
+    assert len(str(caught.value)) < 6000
+    assert everything(home) == before
+    assert home.left_behind() == {}
+    assert home.supervisor.running == 0
+
+
+def everything(home: House) -> list[str]:
+    places = [home.root / name for name in ("state", "run", "work", "claude")]
+    return sorted(str(found) for place in places for found in place.rglob("*"))
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+async def test_a_bad_name_is_refused_by_every_tool(home: House, name: str) -> None:
+    """R30."""
+    supervisor = home.supervisor
+    for call in (
+        supervisor.start(name, home.brief()),
+        supervisor.continue_(name, "go on"),
+        supervisor.status(name),
+        supervisor.interrupt(name),
+    ):
+        await refused(home, call, "use 1 to 63 of a-z, 0-9 and -, not starting with -")
+
+
+@given(st.text(max_size=70))
+def test_a_name_that_passes_can_be_no_flag_no_path_and_no_second_line(name: str) -> None:
+    """R30."""
+    try:
+        assert check_name(name) == name
+    except Refused:
+        assert not NAME.fullmatch(name)
+        return
+    assert name.isascii()
+    assert name == name.lower().strip()
+    assert name[0] != "-"
+    assert not set(name) & set("/.\0\n")
+
+
+@pytest.mark.parametrize("make", PROMPT_FILES, ids=lambda make: make.__name__)
+async def test_a_bad_prompt_file_is_refused(home: House, make: Make) -> None:
+    call = home.supervisor.start("agent", make(home.root))
+    await refused(home, call, f"prompt_file.*{PROMPT_FILES[make]}")
+
+
+@pytest.mark.parametrize("make", DIRS, ids=lambda make: make.__name__)
+async def test_a_bad_directory_is_refused(home: House, make: Make) -> None:
+    where, brief = make(home.root), home.brief()
+    await refused(home, home.supervisor.start("agent", brief, dir=where), f"dir.*{DIRS[make]}")
+    await refused(home, home.supervisor.continue_("agent", "x", dir=where), f"dir.*{DIRS[make]}")
+
+
+@pytest.mark.parametrize(("wish", "match"), WISHES, ids=[str(wish)[:30] for wish, _ in WISHES])
+async def test_a_bad_wish_is_refused(home: House, wish: dict[str, Any], match: str) -> None:
+    wishes = Wishes(**wish)
+    await refused(home, home.supervisor.start("agent", home.brief(), wishes=wishes), match)
+    await refused(home, home.supervisor.continue_("agent", "go on", wishes=wishes), match)
+
+
+@pytest.mark.parametrize("blank_text", ["", " ", "\n\t\r\n", "\u2003"])
+async def test_a_blank_prompt_is_refused(home: House, blank_text: str) -> None:
+    """Claude would end with exit code 0 and not a word."""
+    await refused(home, home.supervisor.continue_("agent", blank_text), "prompt is blank")
+    if blank_text:
+        call = home.supervisor.start("agent", home.brief(), trigger=blank_text)
+        await refused(home, call, "trigger is blank")
+
+
+async def test_a_prompt_too_long_for_claude_is_refused(home: House) -> None:
+    long = "é" * 5_000_000
+    await refused(home, home.supervisor.continue_("agent", long), "prompt is over 9437184 bytes")
+    call = home.supervisor.start("agent", home.brief(), trigger=long)
+    await refused(home, call, "trigger is over 9437184 bytes")
+
+
+async def test_an_unreadable_prompt_file_is_refused(
+    home: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root can read anything, so the kernel's answer is played here."""
+    brief = home.brief()
+    opened = os.open
+
+    def denied(path: Any, *given: Any, **further: Any) -> int:
+        if str(path) == brief:
+            raise PermissionError(13, "Permission denied", brief)
+        return opened(path, *given, **further)
+
+    monkeypatch.setattr(os, "open", denied)
+    call = home.supervisor.start("agent", brief)
+    await refused(home, call, f"prompt_file {brief}: Permission denied; name a readable file")
+
+
+@pytest.mark.parametrize("program", ["no-such-claude", "/nonexistent/claude", "/etc/passwd"])
+async def test_a_missing_claude_is_named(tmp_path: Path, program: str) -> None:
+    async with house(tmp_path, claude_bin=program) as home:
+        call = home.supervisor.start("agent", home.brief())
+        await refused(home, call, f"claude_bin '{program}' is not an executable on PATH")
+
+
+async def test_a_program_that_cannot_run_is_the_error_of_the_call(tmp_path: Path) -> None:
+    program = tmp_path / "broken-claude"
+    program.write_bytes(b"\x7fELF of another machine")
+    program.chmod(0o755)
+    async with house(tmp_path, claude_bin=str(program)) as home:
+        await refused(home, home.supervisor.start("agent", home.brief()), "broken-claude")
+
+
+async def test_a_configuration_folder_that_takes_no_sessions_is_named(tmp_path: Path) -> None:
+    """R24: claude would run, succeed and save nothing."""
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where the folder should be")
+    async with house(tmp_path, claude_config_dir=blocked) as home:
+        match = f"claude cannot save sessions in {blocked}"
+        await refused(home, home.supervisor.start("agent", home.brief()), match)
+        await refused(home, home.supervisor.continue_("agent", "go on"), match)
+    async with house(tmp_path) as home:
+        first = await home.run(script(text("x")))
+        folder = transcripts.transcript_path(
+            tmp_path / "claude", tmp_path / "work", first.session_id
+        ).parent
+        folder.rename(tmp_path / "away")
+        folder.write_text("a file where the folder should be")
+        match = f"claude cannot save sessions in {folder}"
+        await refused(home, home.supervisor.continue_("agent", "go on"), match)
+
+
+@pytest.mark.parametrize("blocked", ["names/agent", "sessions"])
+async def test_a_state_directory_that_takes_no_record_refuses_and_loses_nothing(
+    home: House, blocked: str
+) -> None:
+    """The session before is neither archived nor forgotten, and no notice is owed."""
+    first = await home.run(script(text("first")))
+    place = home.root / "state" / blocked
+    place.rename(home.root / "away")
+    if blocked == "sessions":
+        place.write_text("in the way")
+    else:
+        (place / "in the way").mkdir(parents=True)
+    with pytest.raises(Refused, match=str(place)) as caught:
+        await home.supervisor.start("agent", home.brief())
+    assert len(str(caught.value).splitlines()) == 1
+    assert (await home.ended()).session_id == first.session_id
+    if blocked == "sessions":
+        place.unlink()
+    else:
+        (place / "in the way").rmdir()
+        place.rmdir()
+    (home.root / "away").rename(place)
+    await home.supervisor.continue_("agent", script(text("second")))
+    assert (await home.ended()).session_id == first.session_id
+    await home.notices(2)
+
+
+async def test_a_runtime_directory_that_is_gone_refuses_a_goal(home: House) -> None:
+    (home.root / "run" / "mcp").rmdir()
+    call = home.supervisor.start("agent", home.brief(), wishes=Wishes(goal="g"))
+    await refused(home, call, "run/mcp cannot be written: No such file")
+    assert (await home.run(script(text("without")))).result == "without"
