@@ -219,7 +219,11 @@ def _bind(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         # listening at once: two sockets may bind one port as long as none listens
-        return socket.create_server((host, port), family=family, backlog=512)
+        listener = socket.create_server((host, port), family=family, backlog=512)
+        # asyncio sets this only on sockets it made itself; without it each answer but the first
+        # of a connection waits 40 ms for a delayed acknowledgement
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listener
     except UnicodeError:
         raise ConfigurationError(f"host {host!r} is not a host name; set `host`") from None
     except OSError as error:
