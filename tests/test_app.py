@@ -98,8 +98,8 @@ async def test_health_tells_status_version_instance_and_how_many_run(daemon: Dae
     about = json.loads((daemon.runtime_dir / "daemon.json").read_bytes())
 
     def health() -> dict[str, Any]:
-        told: dict[str, Any] = json.loads(rpc.request(f"{daemon.url}/healthz").body)
-        return told
+        told = json.loads(rpc.request(f"{daemon.url}/healthz").body)
+        return {key: told[key] for key in ("status", "version", "instance", "running")}
 
     before = health()
     assert before == {

@@ -75,19 +75,20 @@ PROMPT_FILES: dict[Make, str] = {
     directory: "is not a regular file",
     ten_megabytes: "is over 4194304 bytes",
     fifo: "is not a regular file",
-    listening_socket: "No such device",
+    listening_socket: "is not a regular file",
     blank: "is blank",
     dangling: "No such file",
     lambda root: "": "is not a regular file",
     lambda root: "x\0y": "holds a NUL byte",
-    lambda root: "y" * 5000: "File name too long",
+    lambda root: "y" * 5000: "is longer than a path can be",
     lambda root: "~nobody-of-that-name/x": "No such file",
 }
 DIRS: dict[Make, str] = {
     missing: "is not a directory",
     blank: "is not a directory",
     lambda root: "x\0y": "holds a NUL byte",
-    lambda root: "y" * 5000: "is not a directory",
+    lambda root: "y" * 5000: "is longer than a path can be",
+    lambda root: "y" * 300: "is not a directory",
     lambda root: "~nobody-of-that-name": "is not a directory",
 }
 WISHES: list[tuple[dict[str, Any], str]] = [
@@ -98,7 +99,7 @@ WISHES: list[tuple[dict[str, Any], str]] = [
     ({"model": "a\0b"}, "model 'a.x00b' is not usable"),
     ({"model": "m" * 5000}, "is not usable"),
     ({"report_file": "missing/report.md"}, "report_file .*missing/report.md cannot be a file"),
-    ({"report_file": "."}, "cannot be a file there"),
+    ({"report_file": "."}, "is not a regular file"),
     ({"report_file": "x\0"}, "report_file holds a NUL byte"),
     ({"report_file": "y" * 5000}, "report_file"),
     ({"memory_max": "lots"}, "memory_max 'lots' is not a size"),

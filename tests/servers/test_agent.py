@@ -151,7 +151,7 @@ async def test_a_client_that_hangs_up_ends_no_run(daemon: Daemon) -> None:
     await until(lambda: any(f"--name={name}" in c for c in daemon.children().values()))
     _send_and_hang_up(daemon, "wait", {"names": [name], "timeout_s": 60})
     with anyio.fail_after(20):
-        while (await daemon.must("status", name=name))["state"] != "starting":
+        while (await daemon.must("status", name=name))["state"] != "starting":  # noqa: ASYNC110
             await anyio.sleep(0.02)
     gate.touch()
     assert (await daemon.ended(name))["result"] == "done"
