@@ -5,6 +5,7 @@ A client that hangs up cancels its call, never the run.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import uuid
 from dataclasses import dataclass, replace
@@ -19,7 +20,6 @@ from hive_subagent.containment import Containment, Enclosure
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.models import Cause, StartReply, State, StopReason
 from hive_subagent.runs import wording
-from hive_subagent.runs.answer import Answer
 from hive_subagent.runs.holding import archive, identify, settle_in, take_lock
 from hive_subagent.runs.launch import Launch, McpAccess, grant_for, invoke
 from hive_subagent.runs.records import Ending, Records
@@ -55,11 +55,21 @@ class Carrier:
         """
         session = LiveSession(launch.record, resumed=launch.resume is not None, lock=launch.lock)
         self.registry.enter(session)
-        answer = Answer()
+        answer: asyncio.Future[StartReply] = asyncio.get_running_loop().create_future()
+        # nobody may be left to hear of the error
+        answer.add_done_callback(lambda done: done.cancelled() or done.exception())
         self.tasks.start_soon(self._carry, session, launch, answer)
-        return await answer.heard(), session.begun
+        try:
+            reply = await asyncio.shield(answer)
+        except Refused:
+            # told once nothing of the run is left, so that the same call may come again
+            await session.over.wait()
+            raise
+        return reply, session.begun
 
-    async def _carry(self, session: LiveSession, launch: Launch, answer: Answer) -> None:
+    async def _carry(
+        self, session: LiveSession, launch: Launch, answer: asyncio.Future[StartReply]
+    ) -> None:
         run_id = str(uuid.uuid4())
         token = self.registry.mint(session) if launch.order.goal is not None else None
         enclosure: Enclosure | None = None
@@ -85,10 +95,10 @@ class Carrier:
                 with anyio.CancelScope(shield=True):
                     await self._finish(session, launch, run, answer)
         except SubagentError as error:
-            answer.refuse(error)
+            self._refuse(answer, error)
         except Exception:
             log.exception("run %s of `%s` broke", run_id, launch.record.name)
-            answer.refuse(Refused(wording.BROKEN))
+            self._refuse(answer, Refused(wording.BROKEN))
             self._tell_broken(session, run_id)
         finally:
             with anyio.CancelScope(shield=True):
@@ -96,7 +106,6 @@ class Carrier:
                     await enclosure.end()
                     enclosure.close()
             self._let_go(session, launch, run_id, token)
-            answer.close()
 
     def _steering(self, session: LiveSession) -> Steering | None:
         if self.steerings is None:
@@ -135,7 +144,7 @@ class Carrier:
         session: LiveSession,
         launch: Launch,
         run: Run,
-        answer: Answer,
+        answer: asyncio.Future[StartReply],
     ) -> None:
         """The run lives: from here on it is owed a notice, and its name means this session.
 
@@ -145,10 +154,10 @@ class Carrier:
             reply = self._take_up(session, launch, run)
         except SubagentError as error:
             # told before the end that it causes is
-            answer.refuse(error)
+            self._refuse(answer, error)
             run.stop(Cause.INTERRUPT, step_s=self.settings.interrupt_grace_s, force=True)
             raise
-        answer.give(reply)
+        answer.set_result(reply)
         if run.claude is not None:
             config_dir = self.settings.claude_config_dir
             self.tasks.start_soon(settle_in, session, run.claude, self.records, config_dir)
@@ -185,7 +194,7 @@ class Carrier:
         session: LiveSession,
         launch: Launch,
         run: Run,
-        answer: Answer,
+        answer: asyncio.Future[StartReply],
     ) -> None:
         if run.claude is None:
             return
@@ -194,7 +203,7 @@ class Carrier:
             finish = replace(finish, outcome=Failed(miss))
         if not session.owed:
             stillborn = self._stillborn(launch.record.name, finish.outcome)
-            answer.refuse(Refused(miss or stillborn))
+            self._refuse(answer, Refused(miss or stillborn))
             return
         identify(session, run.claude.conversation)
         confirm(self.settings.claude_config_dir, session.record, run.claude.conversation)
@@ -245,3 +254,7 @@ class Carrier:
             self.records.forget(launch.record.session_id)
         self.registry.leave(session, happened=session.owed)
         session.over.set()
+
+    def _refuse(self, answer: asyncio.Future[StartReply], error: SubagentError) -> None:
+        if not answer.done():
+            answer.set_exception(error if isinstance(error, Refused) else Refused(str(error)))
