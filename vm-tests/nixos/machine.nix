@@ -1,6 +1,6 @@
 # What the machine of every scenario has beside the agent.
 { self, system }:
-{ lib, pkgs, ... }:
+{ pkgs, ... }:
 {
   hyperhive.subagent.claudePackage = self.packages.${system}.stub-claude;
 
@@ -26,6 +26,5 @@
     "f /var/lib/secrets/subagent-token 0400 root root - the-token-of-vault"
     "f /var/lib/secrets/claude.env 0400 root root - ANTHROPIC_API_KEY=of-vault"
   ];
-  users.users.agent.group = lib.mkDefault "users";
   virtualisation.memorySize = 1024;
 }

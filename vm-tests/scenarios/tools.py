@@ -1,5 +1,5 @@
 # agent: scout
-"""What claude's tools need still works under the unit's hardening, and what nobody needs does not."""
+"""Under the unit's hardening claude's tools work, and what none of them needs does not."""
 
 WORKS = {
     "write-home": "touch /home/agent/a-file",

@@ -11,7 +11,6 @@ with subtest("a stopped daemon is replaced"):
     wait_for_another(daemon)
     machine.succeed(f"journalctl -u {UNIT} --no-pager | grep -q 'Watchdog timeout'")
     assert machine.get_unit_property(UNIT, "NRestarts") == "1"
-    print(machine.succeed(f"journalctl -u {UNIT} -o short-monotonic --no-pager -n 30"))
 
 with subtest("none of the children is left, and the run is told of"):
     none_alive(pids)

@@ -1,4 +1,4 @@
-# An agent whose daemon wants a token, on a port of the operator's choice.
+# An agent whose daemon wants a token and limits each subagent, on a port of the operator's choice.
 {
   networking.hostName = "vault";
   users.users.agent.isNormalUser = true;
@@ -7,6 +7,7 @@
     subagent = {
       authTokenFile = "/var/lib/secrets/subagent-token";
       environmentFile = "/var/lib/secrets/claude.env";
+      memoryMax = "96M";
     };
     extraMcpServers.subagent.allowedTools = [
       "start"

@@ -82,7 +82,13 @@ let
     python3.override =
       args: assert args ? self; { pkgs = pythonPackages args.packageOverrides; };
     runCommand = name: env: script: named name (env // { inherit script; });
-    testers.runNixOSTest = module: named "vm-test-run-${(module).name}" { inherit module; };
+    testers.runNixOSTest =
+      module:
+      assert lib.all (m: lib.isAttrs m || lib.isFunction m || lib.pathExists m) (
+        module.nodes.machine.imports
+      );
+      assert lib.isString module.testScript;
+      named "vm-test-run-${module.name}" { inherit module; };
     writeText = name: text: named name { inherit text; };
   }
   // lib.genAttrs [
