@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 from mcp.server import MCPServer
 
+from hive_subagent.delegation.delegations import Delegations
+from hive_subagent.delegation.roles import read_roles
 from hive_subagent.intervention.interventions import Interventions
 from hive_subagent.models import Cause, SessionView, State, StopReason
 from hive_subagent.runs.registry import Registry
@@ -18,7 +21,11 @@ from hive_subagent.servers.signal import build_signal_server
 
 PAGE = (Path(__file__).parents[1] / "docs" / "reference" / "tools.md").read_text()
 # listing the tools asks nothing of what they work on
-AGENT = build_agent_server(cast(Supervisor, None), cast(Interventions, None))
+AGENT = build_agent_server(
+    cast(Supervisor, None),
+    cast(Interventions, None),
+    cast(Delegations, SimpleNamespace(roles=read_roles(None))),
+)
 SIGNAL = build_signal_server(cast(Registry, None))
 
 

@@ -28,6 +28,9 @@ import uvicorn
 from hive_subagent import __version__
 from hive_subagent.app import build_app
 from hive_subagent.containment import Containment
+from hive_subagent.delegation.delegations import Delegations
+from hive_subagent.delegation.recovery import recover_delegations
+from hive_subagent.delegation.roles import read_roles
 from hive_subagent.errors import ConfigurationError, PortTaken
 from hive_subagent.instance import (
     lock_directory,
@@ -49,6 +52,7 @@ from hive_subagent.servers.agent import build_agent_server
 from hive_subagent.servers.mcp_config import ConfigFiles, leads_to, read_servers
 from hive_subagent.servers.signal import build_signal_server
 from hive_subagent.settings import Settings, load
+from hive_subagent.todos.events import EventFeed
 from hive_subagent.todos.outbox import Outbox
 from hive_subagent.todos.sinks import parse_sink
 
@@ -112,6 +116,7 @@ async def serve(settings: Settings) -> None:
 
         auth_token = _read_token(settings.auth_token_file)
         servers = read_servers(settings.mcp_servers_file)
+        roles = read_roles(settings.roles_dir)
         sinks = [parse_sink(text) for text in settings.sinks]
         containment = Containment.create(
             identity=state_identity(settings.state_dir),
@@ -124,7 +129,10 @@ async def serve(settings: Settings) -> None:
                 log.warning("ended what was left over: %d %s", process.pid, process.command)
             records = Records(settings.state_dir)
             outbox = Outbox(settings.state_dir, sinks)
-            recover(records, outbox, settings.claude_config_dir)
+            events = EventFeed(sink for sink in sinks if sink.events)
+            config_dir = settings.claude_config_dir
+            others = recover(records, outbox, config_dir)
+            recover_delegations(others, records, outbox, config_dir)
             registry = Registry(records, max_running=settings.max_running)
             url = _url(settings.host, port)
             access = ConfigFiles(
@@ -136,13 +144,23 @@ async def serve(settings: Settings) -> None:
             interventions = Interventions(settings, registry.running)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(outbox.run)
+                tasks.start_soon(events.run)
                 tasks.start_soon(evidence.watch, lambda: registry.live)
                 carrier = Carrier(
-                    settings, containment, records, registry, outbox, access, tasks, interventions
+                    settings,
+                    containment,
+                    records,
+                    registry,
+                    outbox,
+                    access,
+                    tasks,
+                    interventions,
+                    events,
                 )
                 supervisor = Supervisor(carrier)
+                delegations = Delegations(carrier, supervisor, roles)
                 app = build_app(
-                    agent=build_agent_server(supervisor, interventions),
+                    agent=build_agent_server(supervisor, interventions, delegations),
                     signal=build_signal_server(registry),
                     knows_token=lambda token: registry.resolve(token) is not None,
                     health=lambda: Health(
@@ -157,7 +175,7 @@ async def serve(settings: Settings) -> None:
                     lambda: time.monotonic() - containment.reaper_progress < REAPER_SILENCE_S,
                 )
                 server = _Server(app, lambda: _tell_ready(settings, url, instance))
-                tasks.start_soon(_stop_on_signal, supervisor, outbox, server)
+                tasks.start_soon(_stop_on_signal, supervisor, outbox, events, server)
                 await server.serve(sockets=[listener])
                 tasks.cancel_scope.cancel()
         finally:
@@ -195,7 +213,9 @@ class _Server(uvicorn.Server):
             self._on_ready()
 
 
-async def _stop_on_signal(supervisor: Supervisor, outbox: Outbox, server: _Server) -> None:
+async def _stop_on_signal(
+    supervisor: Supervisor, outbox: Outbox, events: EventFeed, server: _Server
+) -> None:
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for number in signals:
             log.info("%s: stopping", number.name)
@@ -203,7 +223,9 @@ async def _stop_on_signal(supervisor: Supervisor, outbox: Outbox, server: _Serve
         # still within: another signal must not cut short what ends the children
         notify("STOPPING=1")
         await supervisor.close()
-        await outbox.drain(HTTP_GRACE_S)
+        async with anyio.create_task_group() as draining:
+            draining.start_soon(outbox.drain, HTTP_GRACE_S)
+            draining.start_soon(events.drain, HTTP_GRACE_S)
         server.should_exit = True
         await anyio.sleep_forever()
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import anyio
@@ -20,6 +21,7 @@ from hive_subagent.containment import Containment, Enclosure
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.models import Cause, StartReply, State, StopReason
 from hive_subagent.runs import wording
+from hive_subagent.runs.happenings import finished, started
 from hive_subagent.runs.holding import archive, identify, settle_in, take_lock
 from hive_subagent.runs.launch import Launch, McpAccess, grant_for, invoke
 from hive_subagent.runs.records import Ending, Records
@@ -30,6 +32,7 @@ from hive_subagent.runs.steering import Steering, Steerings
 from hive_subagent.runs.telling import tell
 from hive_subagent.runs.undelivered import confirm, keep, without_stops
 from hive_subagent.settings import Settings
+from hive_subagent.todos.events import EventFeed
 from hive_subagent.todos.outbox import Outbox
 
 log = logging.getLogger(__name__)
@@ -47,6 +50,7 @@ class Carrier:
     access: McpAccess
     tasks: TaskGroup
     steerings: Steerings | None = None
+    events: EventFeed = field(default_factory=EventFeed)
 
     async def launch(self, launch: Launch) -> tuple[StartReply, bool]:
         """Start the run; returns at its first event, and whether there was one.
@@ -54,11 +58,7 @@ class Carrier:
         Raises Refused when the name is taken or the run died before it said anything.
         """
         session = LiveSession(launch.record, resumed=launch.resume is not None, lock=launch.lock)
-        self.registry.enter(session)
-        answer: asyncio.Future[StartReply] = asyncio.get_running_loop().create_future()
-        # nobody may be left to hear of the error
-        answer.add_done_callback(lambda done: done.cancelled() or done.exception())
-        self.tasks.start_soon(self._carry, session, launch, answer)
+        answer = self.embark(launch, session)
         try:
             reply = await asyncio.shield(answer)
         except Refused:
@@ -66,6 +66,15 @@ class Carrier:
             await session.over.wait()
             raise
         return reply, session.begun
+
+    def embark(self, launch: Launch, session: LiveSession) -> asyncio.Future[StartReply]:
+        """Start the run of `session` without waiting; its answer is what `launch` returns."""
+        self.registry.enter(session)
+        answer: asyncio.Future[StartReply] = asyncio.get_running_loop().create_future()
+        # nobody may be left to hear of the error
+        answer.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self.tasks.start_soon(self._carry, session, launch, answer)
+        return answer
 
     async def _carry(
         self, session: LiveSession, launch: Launch, answer: asyncio.Future[StartReply]
@@ -130,7 +139,15 @@ class Carrier:
                 )
             }
         )
-        tell(session.record, self.outbox, further_words=missed)
+        self._tell(session, [], missed)
+
+    def _tell(self, session: LiveSession, reports: list[str], further: list[str]) -> None:
+        """Tell the ending of a session by itself, or leave that to its delegation."""
+        if session.record.delegation is None:
+            tell(session.record, self.outbox, reports, further)
+        else:
+            session.further = tuple(further)
+        self.events.emit(finished(session))
 
     def _missed(self, session: LiveSession, *, stopped: bool = False) -> list[str]:
         """Close the run's steering; what is to be said of that it did not deliver."""
@@ -170,7 +187,8 @@ class Carrier:
         if identify(session, claude.conversation):
             session.lock = take_lock(config_dir, session.record, ignore_pids=(claude.pid,))
         record = session.record
-        self.outbox.owe(run.run_id, {"name": record.name, "session_id": record.session_id})
+        if record.delegation is None:
+            self.outbox.owe(run.run_id, {"name": record.name, "session_id": record.session_id})
         try:
             self.records.save(record)
         except SubagentError:
@@ -179,7 +197,9 @@ class Carrier:
         session.owed = True
         # only now: a start that fails loses nothing of the session before
         archived = archive(config_dir, launch.predecessor, self.records)
+        session.begun_at = time.monotonic()
         log.info("run %s of `%s` began, pid %d", run.run_id, record.name, claude.pid)
+        self.events.emit(started(session, run.run_id))
         return StartReply(
             name=record.name,
             session_id=record.session_id,
@@ -214,7 +234,7 @@ class Carrier:
             self.records.save(record)
         except SubagentError as error:
             log.error("how run %s ended is told, but cannot be kept: %s", run.run_id, error)
-        tell(record, self.outbox, run.signals.report_files, missed)
+        self._tell(session, run.signals.report_files, missed)
         dead = ", ".join(f"{p.pid} ({p.command})" for p in run.died.values())
         reason = record.ending.stop_reason if record.ending else None
         log.info(

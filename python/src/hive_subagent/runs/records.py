@@ -21,12 +21,16 @@ log = logging.getLogger(__name__)
 
 
 class Ending(RunFigures):
-    """How a run ended. `cost_total` is claude's own last figure, `cost_usd` this run's share."""
+    """How a run ended. `cost_total` is claude's own last figure, `cost_usd` this run's share.
+
+    `turn` is 0 for a child that never began.
+    """
 
     run_id: str
     state: State
     stop_reason: StopReason
     cost_total: float | None = None
+    result_cut: bool = False
     at: str
 
 
@@ -36,7 +40,7 @@ class SessionRecord(Frozen):
     `ours` says that this daemon's state directory started it; `kept` are the owner's words that
     no run has delivered yet. `permissions` is what a child may have at most, whatever the daemon's
     settings become; None for a session that is held by those alone. `depth` counts delegations
-    above it.
+    above it. `delegation` is that of its current or last run.
     """
 
     name: str
@@ -53,6 +57,7 @@ class SessionRecord(Frozen):
     effort: str | None = None
     permissions: Permissions | None = None
     depth: int = 0
+    delegation: str | None = None
     kept: tuple[Undelivered, ...] = ()
     ending: Ending | None = None
 

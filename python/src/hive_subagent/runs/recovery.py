@@ -11,14 +11,21 @@ from hive_subagent.runs.records import Ending, Records, SessionRecord
 from hive_subagent.runs.session import now
 from hive_subagent.runs.telling import tell
 from hive_subagent.runs.undelivered import settled
-from hive_subagent.todos.outbox import Outbox
+from hive_subagent.todos.outbox import Outbox, Unfinished
 
 log = logging.getLogger(__name__)
 
 
-def recover(records: Records, outbox: Outbox, config_dir: Path) -> None:
-    """Settle each run that was promised a notice and died with its daemon: killed."""
+def recover(records: Records, outbox: Outbox, config_dir: Path) -> list[Unfinished]:
+    """Settle each run that was promised a notice and died with its daemon: killed.
+
+    Returns what was promised for something else than a run.
+    """
+    others = []
     for left in outbox.load_unfinished():
+        if "delegation" in left.payload:
+            others.append(left)
+            continue
         name = str(left.payload.get("name"))
         session_id = str(left.payload.get("session_id"))
         record = records.by_name(name)
@@ -45,3 +52,4 @@ def recover(records: Records, outbox: Outbox, config_dir: Path) -> None:
             records.save(record)
         log.warning("run %s of `%s` died with the daemon before this one", left.run_id, name)
         tell(record, outbox, further_words=words)
+    return others

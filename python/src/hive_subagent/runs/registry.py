@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
+from collections.abc import Callable
 
 from hive_subagent.errors import Refused
+from hive_subagent.runs.groups import Group
 from hive_subagent.runs.records import Records, SessionRecord
 from hive_subagent.runs.session import LiveSession
 
 REMEMBERED = 256
 """Ended sessions whose records are kept in memory; older ones are read from disk again."""
+
+GROUPS_REMEMBERED = 16
+"""Delegations that can be asked for; of older ones the notice tells, and each child's name."""
 
 
 class Registry:
@@ -24,6 +29,10 @@ class Registry:
         self._records = records
         self._max_running = max_running
         self._live: dict[str, LiveSession] = {}
+        self._queued: dict[str, LiveSession] = {}
+        self.groups: OrderedDict[str, Group] = OrderedDict()
+        self.freed: list[Callable[[], None]] = []
+        """Called whenever a place has become free."""
         self._ended: OrderedDict[str, SessionRecord] = OrderedDict()
         self._names: dict[str, None] = {}
         self._tokens: dict[str, LiveSession] = {}
@@ -34,27 +43,60 @@ class Registry:
         return list(self._live.values())
 
     @property
+    def queued(self) -> list[LiveSession]:
+        """Every session that waits for a place, first comers first."""
+        return list(self._queued.values())
+
+    @property
+    def free(self) -> int:
+        """How many more may run."""
+        return max(0, self._max_running - len(self._live))
+
+    @property
     def names(self) -> list[str]:
         """Every name used in this daemon's life, in the order of its first run."""
         return list(self._names)
 
-    def check_free(self, name: str) -> None:
-        """Raise Refused when `name` runs already or too many others do."""
+    def check_name_free(self, name: str) -> None:
+        """Raise Refused when `name` runs already or waits to."""
+        if name in self._queued:
+            raise Refused(
+                f"subagent `{name}` waits in the queue already: interrupt it, or use another name"
+            )
         if name in self._live:
             raise Refused(
                 f"subagent `{name}` is running already: wait for it, interrupt it, or use another"
                 " name"
             )
-        if len(self._live) >= self._max_running:
+
+    def check_free(self, name: str) -> None:
+        """Raise Refused when `name` runs already or too many others do."""
+        self.check_name_free(name)
+        if not self.free:
             running = ", ".join(self._live)
             raise Refused(
                 f"max_running {self._max_running} is reached (running: {running}): wait for one"
                 " of them, then call again"
             )
 
+    def queue(self, session: LiveSession) -> None:
+        """Reserve the session's name before there is a place for it. Raises Refused."""
+        self.check_name_free(session.record.name)
+        self._queued[session.record.name] = session
+        session.queued = True
+
+    def leave_queue(self, session: LiveSession) -> bool:
+        """Give the name back; whether the session was in the queue."""
+        if self._queued.get(session.record.name) is not session:
+            return False
+        del self._queued[session.record.name]
+        session.queued = False
+        return True
+
     def enter(self, session: LiveSession) -> None:
-        """Reserve the session's name until `leave`. Raises Refused."""
+        """Reserve the session's name until `leave`, from the queue or anew. Raises Refused."""
         name = session.record.name
+        self.leave_queue(session)
         self.check_free(name)
         self._live[name] = session
 
@@ -64,11 +106,23 @@ class Registry:
         if self._live.get(name) is session:
             del self._live[name]
         if happened:
-            self._names.setdefault(name)
-            self._ended[name] = session.record
-            self._ended.move_to_end(name)
-            if len(self._ended) > REMEMBERED:
-                self._ended.popitem(last=False)
+            self.remember(session.record)
+        for call in list(self.freed):
+            call()
+
+    def remember(self, record: SessionRecord) -> None:
+        """From now on the name means this session, which does not run."""
+        self._names.setdefault(record.name)
+        self._ended[record.name] = record
+        self._ended.move_to_end(record.name)
+        if len(self._ended) > REMEMBERED:
+            self._ended.popitem(last=False)
+
+    def add_group(self, group: Group) -> None:
+        """Let an owner ask for a group; the oldest that are over are forgotten."""
+        self.groups[group.id] = group
+        if len(self.groups) > GROUPS_REMEMBERED:
+            self.groups.popitem(last=False)
 
     def amend(self, record: SessionRecord) -> None:
         """Something about a session has become known that no run of it has changed."""
@@ -76,8 +130,8 @@ class Registry:
             self._ended[record.name] = record
 
     def running(self, name: str) -> LiveSession | None:
-        """The live session of a name."""
-        return self._live.get(name)
+        """The session of a name that runs or waits to."""
+        return self._live.get(name) or self._queued.get(name)
 
     def record(self, name: str) -> SessionRecord | None:
         """What is known of a name that does not run, from memory or disk."""

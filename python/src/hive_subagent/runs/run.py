@@ -14,7 +14,7 @@ from hive_subagent.claude.outcome import Completed, Exit, Failed, Outcome, decid
 from hive_subagent.claude.process import RunningClaude
 from hive_subagent.containment.interface import Enclosure, Usage
 from hive_subagent.models import Cause, Containment, ProcessInfo
-from hive_subagent.runs import wording
+from hive_subagent.runs import prompts
 from hive_subagent.runs.ladder import Ladder
 from hive_subagent.runs.steering import Steering
 
@@ -101,7 +101,7 @@ class Run:
         self.claude = claude
         self._enclosure.adopt(claude.pid)
         order = self.order
-        self._send(wording.first_prompt(order.prompt, goal=order.goal, max_turns=order.max_turns))
+        self._send(prompts.first_prompt(order.prompt, goal=order.goal, max_turns=order.max_turns))
         if self.stopped_by is not None:
             self._climb(self._interrupt_grace_s, force=True)
         with anyio.move_on_after(confirm_s):
@@ -121,7 +121,7 @@ class Run:
             self._verdict = None
             goal = self.order.goal or ""
             self._send(
-                wording.next_prompt(goal=goal, turn=self.turn, max_turns=self.order.max_turns)
+                prompts.next_prompt(goal=goal, turn=self.turn, max_turns=self.order.max_turns)
             )
         claude.end_input()
 

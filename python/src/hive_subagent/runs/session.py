@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,7 +24,7 @@ from hive_subagent.models import (
 from hive_subagent.runs.evidence import Silence
 from hive_subagent.runs.records import Ending, SessionRecord
 from hive_subagent.runs.run import Finish, Run, Signals
-from hive_subagent.runs.text import RESULT_LIMIT, fit
+from hive_subagent.runs.text import RESULT_LIMIT, fit, is_cut
 
 
 class LiveSession:
@@ -36,6 +37,11 @@ class LiveSession:
         self.lock = lock
         self.resumed = resumed
         self.run: Run | None = None
+        # while it waits for a place: how its owner takes it out of the queue
+        self.withdraw: Callable[[Cause], None] | None = None
+        self.queued = False
+        self.further: tuple[str, ...] = ()
+        self.begun_at: float | None = None
         self.begun = False
         self.owed = False
         self.over = anyio.Event()
@@ -51,7 +57,9 @@ class LiveSession:
 
     def stop(self, cause: Cause, *, step_s: float, force: bool = False) -> None:
         """Stop the run, also one whose name is only reserved yet."""
-        if self.run is not None:
+        if self.queued and self.withdraw is not None:
+            self.withdraw(cause)
+        elif self.run is not None:
             self.run.stop(cause, step_s=step_s, force=force)
         elif self._stopped_by is None:
             self._stopped_by = cause
@@ -74,7 +82,7 @@ class LiveSession:
             name=record.name,
             session_id=record.session_id,
             dir=record.dir,
-            state=State.RUNNING if running else State.STARTING,
+            state=State.QUEUED if self.queued else (State.RUNNING if running else State.STARTING),
             turn=run.turn if run else 1,
             max_turns=run.order.max_turns if run else 1,
             last_event_age_s=round(max(0.0, time.monotonic() - last), 3),
@@ -87,6 +95,8 @@ class LiveSession:
             containment=run.containment if run else None,
             goal=record.goal,
             report_file=record.report_file,
+            role=record.role,
+            delegation=record.delegation,
         )
 
 
@@ -99,6 +109,8 @@ def ended_view(record: SessionRecord) -> SessionView:
         dir=record.dir,
         goal=record.goal,
         report_file=record.report_file,
+        role=record.role,
+        delegation=record.delegation,
         state=ending.state if ending else State.IDLE,
         stop_reason=ending.stop_reason if ending else None,
         **(ending.model_dump(include=set(RunFigures.model_fields)) if ending else {}),
@@ -119,6 +131,7 @@ def ending_of(session: LiveSession, run: Run, finish: Finish) -> Ending:
     if run.steering is not None and (stop := run.steering.stop_reason) is not None:
         state, reason, message = _stopped(state, reason, message, stop, run)
     outcome = finish.outcome
+    text = outcome.text if isinstance(outcome, Completed | Stopped) else None
     total, cost = _cost(session, finish)
     return Ending(
         run_id=run.run_id,
@@ -127,7 +140,8 @@ def ending_of(session: LiveSession, run: Run, finish: Finish) -> Ending:
         cause=outcome.cause if isinstance(outcome, Killed) else None,
         signal=outcome.signal if isinstance(outcome, Killed) else None,
         message=fit(message) if message else None,
-        result=fit(outcome.text) if isinstance(outcome, Completed | Stopped) else None,
+        result=None if text is None else fit(text),
+        result_cut=text is not None and is_cut(text),
         turn=run.turn,
         max_turns=run.order.max_turns,
         cost_usd=cost,

@@ -6,7 +6,7 @@ import logging
 import math
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -24,8 +24,10 @@ from hive_subagent.models import (
 )
 from hive_subagent.runs import checks, wording
 from hive_subagent.runs.carrier import Carrier
+from hive_subagent.runs.groups import cancel, find, is_group
 from hive_subagent.runs.holding import refuse_if_title_is_open, take_lock
 from hive_subagent.runs.launch import Launch
+from hive_subagent.runs.prompts import DEFAULT_TRIGGER
 from hive_subagent.runs.records import SessionRecord
 from hive_subagent.runs.run import Order
 from hive_subagent.runs.session import LiveSession, ended_view
@@ -64,15 +66,14 @@ class Supervisor:
         self._check_call(name)
         directory = checks.check_directory(dir or "", base=self._settings.work_dir)
         brief = checks.read_brief(prompt_file, base=directory)
-        prompt = checks.check_text("trigger", trigger or wording.DEFAULT_TRIGGER)
+        prompt = checks.check_text("trigger", trigger or DEFAULT_TRIGGER)
         record = wishes.granted(
             SessionRecord(name=name, session_id=str(uuid.uuid4()), dir=str(directory), ours=True),
             self._settings,
         )
-        program = self._check_claude(directory)
+        program = self.check_claude(directory)
         predecessor = self._registry.record(name)
-        if predecessor is not None and predecessor.ours and (lock := self._lock(predecessor)):
-            lock.release()  # only to see that nobody works in what is about to be archived
+        self.check_archivable(predecessor)
         # from the first check to the launch nothing waits, so no other call can come between
         reply, begun = await self._carrier.launch(
             Launch(
@@ -108,8 +109,9 @@ class Supervisor:
                 f"subagent `{name}` was started in {known.dir}, not in {directory}: leave `dir`"
                 " out, it cannot move a session"
             )
-        record = wishes.granted(known, self._settings)
-        program = self._check_claude(directory)
+        # a child that goes on is a run of its own owner's, under the ceiling it was given
+        record = wishes.granted(known.model_copy(update={"delegation": None}), self._settings)
+        program = self.check_claude(directory)
         reply, begun = await self._carrier.launch(
             Launch(
                 record=record,
@@ -128,8 +130,9 @@ class Supervisor:
         return view, wording.describe(view)
 
     async def status_of_all(self) -> tuple[StatusReply, str]:
-        """All runs of this daemon's life, running ones first."""
-        live = [session.record.name for session in self._registry.live]
+        """All runs of this daemon's life, running ones first, then those that wait to."""
+        unfinished = [*self._registry.live, *self._registry.queued]
+        live = [session.record.name for session in unfinished]
         names = [*live, *(n for n in self._registry.names if n not in live)]
         views = [self._view(name) for name in names]
         containment = self._carrier.containment.kind
@@ -138,8 +141,17 @@ class Supervisor:
             containment=containment, sessions=views
         ), text or "No subagent has run in this daemon's life."
 
+    async def status_of_group(self, name: str) -> tuple[StatusReply, str]:
+        """How the sessions of a delegation are doing."""
+        views = find(self._registry.groups, name).views()
+        text = "\n".join(wording.describe(view) for view in views)
+        return StatusReply(containment=self._carrier.containment.kind, sessions=views), text
+
     async def interrupt(self, name: str, *, force: bool = False) -> tuple[InterruptReply, str]:
-        """Stop what runs under `name`; returns once it is over."""
+        """Stop what runs under `name`, which may be a delegation's; returns once it is over."""
+        if is_group(name):
+            step_s = self._settings.interrupt_grace_s
+            return await cancel(find(self._registry.groups, name), step_s=step_s, force=force)
         session = self._registry.running(checks.check_name(name))
         if session is None:
             view = self._view(name)
@@ -171,19 +183,16 @@ class Supervisor:
         if not 0 <= timeout_s < math.inf:
             raise Refused(f"timeout_s {timeout_s} is out of range: give seconds from 0")
         if names is None:
-            names = [session.record.name for session in self._registry.live]
-        ended = [self._view(checks.check_name(name)) for name in names]
-        waited = [self._registry.running(name) for name in names]
+            unfinished = [*self._registry.live, *self._registry.queued]
+            names = [session.record.name for session in unfinished]
+        waited = [self._awaited(name) for name in names]
         done = await until_over(
-            [session.over if session else None for session in waited],
+            [over for over, _ in waited],
             any_of_them=until == "any",
             timeout_s=timeout_s,
             progress=progress,
         )
-        views = [
-            _view_of(session) if session else view
-            for session, view in zip(waited, ended, strict=True)
-        ]
+        views = [view for _, look in waited for view in look()]
         reply = WaitReply(done=done, sessions=views)
         return reply, wording.waited(reply, stopping=self._stopping)
 
@@ -192,24 +201,39 @@ class Supervisor:
         self._stopping = True
         grace = self._settings.shutdown_grace_s
         step = min(self._settings.interrupt_grace_s, grace / 4)
+        groups = list(self._registry.groups.values())
+        for group in groups:
+            if not group.over.is_set():
+                group.stop(Cause.DAEMON_STOP, step_s=step)
         live = self._registry.live
         for session in live:
             session.stop(Cause.DAEMON_STOP, step_s=step)
+        overs = [*(session.over for session in live), *(group.over for group in groups)]
         with anyio.move_on_after(grace):
-            for session in live:
-                await session.over.wait()
+            for over in overs:
+                await over.wait()
         await self._carrier.containment.end_everything()
         with anyio.move_on_after(grace):
-            for session in live:
-                await session.over.wait()
+            for over in overs:
+                await over.wait()
 
     def _check_call(self, name: str) -> None:
         checks.check_name(name)
-        if self._stopping:
-            raise Refused("the daemon is stopping: call again once it is back")
+        self.check_serving()
         self._registry.check_free(name)
 
-    def _check_claude(self, directory: Path) -> str:
+    def check_serving(self) -> None:
+        """Raise Refused while the daemon stops."""
+        if self._stopping:
+            raise Refused("the daemon is stopping: call again once it is back")
+
+    def check_archivable(self, predecessor: SessionRecord | None) -> None:
+        """Raise Refused when somebody works in what a new session of its name would archive."""
+        if predecessor is not None and predecessor.ours and (lock := self._lock(predecessor)):
+            lock.release()
+
+    def check_claude(self, directory: Path) -> str:
+        """The program of a run in `directory`. Raises Refused where it could not be."""
         settings = self._settings
         if problem := transcripts.config_dir_problem(settings.claude_config_dir, directory):
             raise Refused(problem)
@@ -217,6 +241,16 @@ class Supervisor:
 
     def _lock(self, record: SessionRecord) -> transcripts.TranscriptLock | None:
         return take_lock(self._settings.claude_config_dir, record)
+
+    def _awaited(self, name: str) -> tuple[anyio.Event | None, Callable[[], list[SessionView]]]:
+        """What is set once a name or a delegation is over, if it is not yet, and how it stands."""
+        if is_group(name):
+            group = find(self._registry.groups, name)
+            return group.over, group.views
+        session, view = self._registry.running(checks.check_name(name)), self._view(name)
+        if session is None:
+            return None, lambda: [view]
+        return session.over, lambda: [_view_of(session)]
 
     def _view(self, name: str) -> SessionView:
         if session := self._registry.running(name):

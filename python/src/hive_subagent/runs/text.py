@@ -6,6 +6,11 @@ RESULT_LIMIT = 8_000
 """Bytes of a final text that answers and notices carry."""
 
 
+def is_cut(text: str, *, limit: int = RESULT_LIMIT) -> bool:
+    """Whether `fit` leaves something of `text` out."""
+    return len(fit(text, limit=len(text) * 4).encode()) > limit
+
+
 def fit(text: str, *, limit: int = RESULT_LIMIT) -> str:
     """`text` cut to `limit` bytes of UTF-8 on a character boundary, lone surrogates replaced.
 

@@ -5,6 +5,8 @@ Each tells what happened, what that means and the next move. None names a token 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hive_subagent.models import (
     Cause,
     InterruptReply,
@@ -15,42 +17,11 @@ from hive_subagent.models import (
     Undelivered,
     WaitReply,
 )
-
-DEFAULT_TRIGGER = "Carry out the instructions of your system prompt now."
+from hive_subagent.runs.prompts import turns
 
 BROKEN = "the daemon itself failed at this; its log has the trace"
 
 SELF_REPORTED = "self-reported by the subagent, not checked: look at the work before you rely on it"
-
-
-def first_prompt(prompt: str, *, goal: str | None, max_turns: int) -> str:
-    """The first message of a run."""
-    if goal is None:
-        return prompt
-    return (
-        f"{prompt}\n\nThe goal of this run: {goal}\n{_signals()} You have {_turns(max_turns)} for"
-        " it; a turn that ends without either call is followed by the next."
-    )
-
-
-def next_prompt(*, goal: str, turn: int, max_turns: int) -> str:
-    """The message that opens another turn of a goal run."""
-    last = " This is the last turn." if turn == max_turns else ""
-    return (
-        f"The goal of this run is not reported reached: {goal}\nGo on with it. {_signals()}"
-        f" This is turn {turn} of {max_turns}.{last}"
-    )
-
-
-def _signals() -> str:
-    return (
-        "When it is truly reached, call goal_reached of the signal server; do not call it to be"
-        " done. When you cannot go on without an answer, call need_help with your question."
-    )
-
-
-def _turns(count: int) -> str:
-    return "1 turn" if count == 1 else f"{count} turns"
 
 
 def started(reply: StartReply, *, begun: bool) -> str:
@@ -94,6 +65,8 @@ def killed_by(view: SessionView) -> str:
             return f"interrupted{by}"
         case Cause.TIMEOUT:
             return f"its turn took longer than it was given; ended{by}"
+        case Cause.CANCELLED:
+            return f"cancelled with its delegation{by}"
         case Cause.DAEMON_STOP:
             return f"the daemon stopped{by}"
         case _:
@@ -133,6 +106,11 @@ def _size(size: int) -> str:
 def describe(view: SessionView) -> str:
     """One session as `status` and `wait` say it."""
     match view.state:
+        case State.QUEUED:
+            return (
+                f"`{view.name}` waits in the queue of delegation `{view.delegation}` for a place to"
+                " run in; its time has not begun."
+            )
         case State.STARTING:
             age = _age(view.last_event_age_s)
             return f"`{view.name}` is starting, without a word for {age}. Look again."
@@ -211,7 +189,7 @@ def _ending_sentence(view: SessionView) -> str:
             )
         case StopReason.TURN_CAP:
             return (
-                f"Subagent {name} stopped at the harness limit of {_turns(view.max_turns)}; its"
+                f"Subagent {name} stopped at the harness limit of {turns(view.max_turns)}; its"
                 f" goal was never reported reached. Goal: {view.goal}. Look at what it did, then"
                 f" `continue` it with more turns or take over.{said}"
             )
@@ -225,6 +203,8 @@ def _ending_sentence(view: SessionView) -> str:
                 f"Subagent {name} was stopped by its owner: {view.message}\nIt did NOT finish.{how}"
                 " `continue` resumes it."
             )
+        case StopReason.KILLED if view.turn == 0:
+            return f"Subagent {name} never began ({killed_by(view)}); nothing was done.{said}"
         case StopReason.KILLED:
             return (
                 f"Subagent {name} was KILLED mid-turn ({killed_by(view)}); it did NOT finish."
@@ -248,6 +228,17 @@ def interrupted(reply: InterruptReply, view: SessionView) -> str:
     else:
         told = f"It had ended before that took effect: {_ending_sentence(view)}"
     return f"`{reply.name}` was stopped {how}. {told}\nProcesses that died with it: {dead}"
+
+
+def cancelled(reply: InterruptReply, views: Sequence[SessionView]) -> str:
+    """The answer of `interrupt` for a delegation."""
+    how = "by force" if reply.forced else "gently"
+    dead = ", ".join(f"{p.pid} {p.command}" for p in reply.processes) or "none left to end"
+    told = "\n".join(_ending_sentence(view) for view in views)
+    return (
+        f"Delegation `{reply.name}` was cancelled {how}, its queue included.\n{told}\n"
+        f"Processes that died with it: {dead}"
+    )
 
 
 def waited(reply: WaitReply, *, stopping: bool) -> str:

@@ -13,6 +13,7 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from hive_subagent import __version__
+from hive_subagent.delegation.delegations import Delegations
 from hive_subagent.intervention.interventions import Interventions
 from hive_subagent.models import (
     InterruptReply,
@@ -21,16 +22,20 @@ from hive_subagent.models import (
     StartReply,
     WaitReply,
 )
+from hive_subagent.runs.groups import is_group
 from hive_subagent.runs.supervisor import Supervisor
 from hive_subagent.runs.wishes import Wishes
 from hive_subagent.servers.answers import OptionalText, answering
+from hive_subagent.servers.delegate import add_delegate
 
 INSTRUCTIONS = (
     "Hands bounded work to nested claude sessions: `start` one under a name, `wait` for its end,"
-    " `continue` it with what comes next. You are told exactly once how each run ended."
+    " `continue` it with what comes next, or `delegate` several tasks at once. You are told exactly"
+    " once how each run and each delegation ended."
 )
 
 Name = Annotated[str, Field(description="1 to 63 of a-z, 0-9 and -, not starting with -")]
+NameOrDelegation = Annotated[str, Field(description="one subagent, or a delegation by its id")]
 Model = Annotated[OptionalText, Field(description="claude's model for this run")]
 Goal = Annotated[
     OptionalText,
@@ -45,7 +50,9 @@ TurnTimeout = Annotated[float | None, Field(description="seconds after which a t
 Dir = Annotated[OptionalText, Field(description="directory the session is started in")]
 
 
-def build_agent_server(supervisor: Supervisor, interventions: Interventions) -> MCPServer:
+def build_agent_server(
+    supervisor: Supervisor, interventions: Interventions, delegations: Delegations
+) -> MCPServer:
     """The owner's server; one per app, since its session manager runs once."""
     server = MCPServer("subagent", version=__version__, instructions=INSTRUCTIONS)
 
@@ -100,16 +107,20 @@ def build_agent_server(supervisor: Supervisor, interventions: Interventions) -> 
     # one shape with a name and another without: no single output schema says that
     @server.tool(name="status", structured_output=False)
     async def status(
-        name: Annotated[OptionalText, Field(description="one subagent; none: all")] = None,
+        name: Annotated[
+            OptionalText, Field(description="one subagent, or a delegation's id; none: all")
+        ] = None,
     ) -> CallToolResult:
         """Say how a subagent is doing, or how it ended. Costs nothing."""
-        return await answering(
-            supervisor.status_of_all() if name is None else supervisor.status(name)
-        )
+        if name is None:
+            return await answering(supervisor.status_of_all())
+        if is_group(name):
+            return await answering(supervisor.status_of_group(name))
+        return await answering(supervisor.status(name))
 
     @server.tool(name="interrupt")
     async def interrupt(
-        name: Name,
+        name: NameOrDelegation,
         force: Annotated[bool, Field(description="kill at once instead of asking first")] = False,
     ) -> Annotated[CallToolResult, InterruptReply]:
         """Stop a running subagent and all it started; the session can be continued."""
@@ -118,7 +129,9 @@ def build_agent_server(supervisor: Supervisor, interventions: Interventions) -> 
     @server.tool(name="wait")
     async def wait(
         ctx: Context,
-        names: Annotated[list[str] | None, Field(description="none: all that run")] = None,
+        names: Annotated[
+            list[str] | None, Field(description="subagents or delegations; none: all that run")
+        ] = None,
         until: Literal["all", "any"] = "all",
         timeout_s: Annotated[float, Field(description="seconds; hours are fine")] = 60,
     ) -> Annotated[CallToolResult, WaitReply]:
@@ -145,4 +158,5 @@ def build_agent_server(supervisor: Supervisor, interventions: Interventions) -> 
         """Reach into a running subagent without waiting for its turn to end."""
         return await answering(interventions.intervene(name, kind, text, now=now))
 
+    add_delegate(server, delegations)
     return server

@@ -1,0 +1,79 @@
+"""One child of a delegation: its session, and how that ended as the delegation tells it."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from hive_subagent.models import Cause, ChildEnd, SessionView, State, StopReason
+from hive_subagent.runs import wording
+from hive_subagent.runs.launch import Launch
+from hive_subagent.runs.records import Ending, SessionRecord
+from hive_subagent.runs.session import LiveSession, ended_view, now
+
+
+@dataclass
+class Child:
+    """`trouble` is why its run could not be started, if it could not."""
+
+    launch: Launch
+    session: LiveSession
+    begun: bool = False
+    stopped_by: Cause | None = None
+    trouble: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What its session is called."""
+        return self.launch.record.name
+
+    @property
+    def record(self) -> SessionRecord:
+        """Its session with the ending of this run, once there is one."""
+        return self.session.record
+
+    def view(self) -> SessionView:
+        """Its session as it stands, later runs of it aside."""
+        return ended_view(self.record) if self.record.ending else self.session.view()
+
+    def stop(self, cause: Cause, *, step_s: float, force: bool) -> None:
+        """Stop its run."""
+        if self.stopped_by is None:
+            self.stopped_by = cause
+        self.session.stop(cause, step_s=step_s, force=force)
+
+    def without_a_run(self) -> None:
+        """Give it an ending where its run left none: it never began, or could not be started."""
+        if self.record.ending is not None:
+            return
+        killed = self.stopped_by is not None
+        ending = Ending(
+            run_id=str(uuid.uuid4()),
+            state=State.KILLED if killed else State.FAILED,
+            stop_reason=StopReason.KILLED if killed else StopReason.FAILED,
+            cause=self.stopped_by,
+            message=None if killed else self.trouble or wording.BROKEN,
+            # no turn of it has begun
+            turn=0,
+            at=now(),
+        )
+        self.session.record = self.record.model_copy(update={"ending": ending})
+
+
+def end_of(ending: Ending) -> ChildEnd:
+    """What a delegation makes of the ending of a run."""
+    if ending.stop_reason is StopReason.STOPPED:
+        return ChildEnd.STOPPED
+    match ending.state:
+        case State.FAILED:
+            return ChildEnd.FAILED
+        case State.NEED_HELP:
+            return ChildEnd.NEED_HELP
+        case State.KILLED if ending.cause is Cause.TIMEOUT:
+            return ChildEnd.TIMED_OUT
+        case State.KILLED if ending.cause is Cause.CANCELLED:
+            return ChildEnd.CANCELLED
+        case State.KILLED:
+            return ChildEnd.KILLED
+        case _:
+            return ChildEnd.FINISHED

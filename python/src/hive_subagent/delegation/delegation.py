@@ -1,0 +1,177 @@
+"""One delegation while it goes on: its queue, its children's runs, and its one notice."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from functools import partial
+
+import anyio
+
+from hive_subagent.delegation.child import Child, end_of
+from hive_subagent.delegation.recovery import KIND, Kept
+from hive_subagent.delegation.schedule import Schedule
+from hive_subagent.delegation.telling import Told, notice
+from hive_subagent.errors import SubagentError
+from hive_subagent.models import Cause, ChildEnd, ProcessInfo, SessionView, StartReply, WaitPolicy
+from hive_subagent.runs.carrier import Carrier
+from hive_subagent.runs.session import now
+
+log = logging.getLogger(__name__)
+
+
+class Delegation:
+    """A group of runs. Create it, `promise` its notice, then `begin`; it does the rest itself."""
+
+    def __init__(
+        self,
+        delegation: str,
+        notice_id: str,
+        children: Sequence[Child],
+        *,
+        policy: WaitPolicy,
+        timeout_s: float,
+        carrier: Carrier,
+    ) -> None:
+        self.id = delegation
+        self.over = anyio.Event()
+        self._notice_id = notice_id
+        self._children = {child.name: child for child in children}
+        self._policy = policy
+        self._timeout_s = timeout_s
+        self._carrier = carrier
+        self._schedule = Schedule(self._children, policy)
+        self._cause: Cause | None = None
+        self._views: list[SessionView] = []
+        self._died: list[ProcessInfo] = []
+
+    def promise(self) -> None:
+        """Keep on disk what a crash would have to tell. Raises Refused when that cannot be."""
+        records = [child.record for child in self._children.values()]
+        kept = Kept(policy=self._policy, children=records).model_dump(mode="json")
+        payload = {"name": self.id, "session_id": "", KIND: kept}
+        self._carrier.outbox.owe(self._notice_id, payload)
+
+    def begin(self) -> None:
+        """Queue every child and let begin who can."""
+        registry = self._carrier.registry
+        for child in self._children.values():
+            child.session.withdraw = partial(self._withdraw, child)
+            registry.queue(child.session)
+        registry.freed.append(self._fill)
+        registry.add_group(self)
+        log.info("delegation %s of %s begins", self.id, ", ".join(self._children))
+        self._fill()
+
+    def views(self) -> list[SessionView]:
+        """Its children as they stand, in their order."""
+        return self._views or [child.view() for child in self._children.values()]
+
+    def died(self) -> list[ProcessInfo]:
+        """The processes that died with its children."""
+        runs = [child.session.run for child in self._children.values()]
+        return self._died or [process for run in runs if run for process in run.died.values()]
+
+    def stop(self, cause: Cause, *, step_s: float, force: bool = False) -> None:
+        """Cancel the queue and stop whoever runs; called again it only hurries."""
+        if not self._schedule.cancelled and not self._schedule.over:
+            self._cause = cause
+        running = sorted(self._schedule.running)
+        self._schedule.cancel()
+        self._drop_cancelled(cause)
+        for name in running:
+            self._children[name].stop(cause, step_s=step_s, force=force)
+        self._settle_if_over()
+
+    def _fill(self) -> None:
+        registry = self._carrier.registry
+        children = self._children
+        if any(children[n].session is not registry.running(n) for n in self._schedule.running):
+            # one of them has just left; how it ended decides whether another may begin
+            return
+        for name in self._schedule.begin(registry.free):
+            child = children[name]
+            answer = self._carrier.embark(child.launch, child.session)
+            self._carrier.tasks.start_soon(self._watch, child, answer)
+
+    async def _watch(self, child: Child, answer: asyncio.Future[StartReply]) -> None:
+        """See one child to its end; its time runs from the beginning of its own work."""
+        session = child.session
+        try:
+            await asyncio.shield(answer)
+            child.begun = True
+        except SubagentError as error:
+            child.trouble = str(error)
+        with anyio.move_on_after(self._timeout_s):
+            await session.over.wait()
+        if not session.over.is_set():
+            self._stop(child, Cause.TIMEOUT)
+            await session.over.wait()
+        self._ended(child)
+        self._fill()
+
+    def _stop(self, child: Child, cause: Cause) -> None:
+        child.stop(cause, step_s=self._carrier.settings.interrupt_grace_s, force=False)
+
+    def _ended(self, child: Child) -> None:
+        child.without_a_run()
+        if not child.begun:
+            self._remember(child)
+        ending = child.record.ending
+        assert ending is not None
+        for name in self._schedule.end(child.name, end_of(ending)):
+            self._stop(self._children[name], Cause.CANCELLED)
+        self._drop_cancelled(Cause.CANCELLED)
+        self._settle_if_over()
+
+    def _withdraw(self, child: Child, cause: Cause) -> None:
+        """Its owner, or the daemon's stop, takes one child out of the queue."""
+        child.stopped_by = cause
+        self._schedule.end(child.name, ChildEnd.CANCELLED)
+        self._drop_cancelled(cause)
+        self._settle_if_over()
+
+    def _drop_cancelled(self, cause: Cause) -> None:
+        """Give those an ending who were in the queue and will never begin."""
+        registry = self._carrier.registry
+        for name in self._schedule.ended:
+            child = self._children[name]
+            if registry.leave_queue(child.session):
+                child.stopped_by = child.stopped_by or cause
+                child.without_a_run()
+                self._remember(child)
+                self._carrier.records.forget(child.record.session_id)
+                child.session.over.set()
+
+    def _remember(self, child: Child) -> None:
+        # a name that meant an earlier session goes on meaning that
+        if child.launch.predecessor is None:
+            self._carrier.registry.remember(child.record)
+
+    def _settle_if_over(self) -> None:
+        if self.over.is_set():
+            return
+        if not self._schedule.over:
+            try:
+                self.promise()
+            except SubagentError as error:
+                log.error("delegation %s: its progress cannot be kept: %s", self.id, error)
+            return
+        self._carrier.registry.freed.remove(self._fill)
+        told = [Told(child.record, child.session.further) for child in self._children.values()]
+        written = notice(
+            self._notice_id,
+            self.id,
+            told,
+            policy=self._policy,
+            cause=self._cause,
+            config_dir=self._carrier.settings.claude_config_dir,
+            at=now(),
+        )
+        self._carrier.outbox.settle(self._notice_id, written)
+        log.info("delegation %s ended", self.id)
+        # it can be asked for long after; its runs are let go
+        self._views, self._died = self.views(), self.died()
+        self._children.clear()
+        self.over.set()

@@ -1,0 +1,205 @@
+"""What an owner can ask of delegation: hand out several tasks at once."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from hive_subagent.delegation.child import Child
+from hive_subagent.delegation.delegation import Delegation
+from hive_subagent.delegation.roles import Role
+from hive_subagent.delegation.telling import CHILD_NOTE, accepted
+from hive_subagent.errors import Refused
+from hive_subagent.models import DelegatedChild, DelegateReply, SessionView, WaitPolicy
+from hive_subagent.permissions import CHILD
+from hive_subagent.runs import checks
+from hive_subagent.runs.carrier import Carrier
+from hive_subagent.runs.launch import Launch
+from hive_subagent.runs.records import SessionRecord
+from hive_subagent.runs.run import Order
+from hive_subagent.runs.session import LiveSession
+from hive_subagent.runs.supervisor import Supervisor
+from hive_subagent.runs.wishes import Wishes
+
+MOST_TASKS = 32
+
+DEFAULT_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One task as it was asked for."""
+
+    task: str
+    role: str
+    name: str | None = None
+    dir: str | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What holds for all tasks of a call; `taken` are the names given so far."""
+
+    delegation: str
+    model: str | None
+    dir: str | None
+    taken: set[str] = field(default_factory=set)
+
+
+class Delegations:
+    """The owner's side of delegation. Every refusal is a Refused with one line."""
+
+    def __init__(self, carrier: Carrier, supervisor: Supervisor, roles: Mapping[str, Role]) -> None:
+        self._carrier = carrier
+        self._supervisor = supervisor
+        self._settings = carrier.settings
+        self._registry = carrier.registry
+        self._roles = roles
+        self._current: Delegation | None = None
+
+    @property
+    def roles(self) -> Mapping[str, Role]:
+        """What a child can be, by name."""
+        return self._roles
+
+    async def delegate(
+        self,
+        tasks: Sequence[Task],
+        *,
+        model: str | None = None,
+        dir: str | None = None,
+        wait_policy: WaitPolicy = "all",
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+    ) -> tuple[DelegateReply, str]:
+        """Hand each task to a child of its own; returns at once, with the queue filled."""
+        self._check(tasks, timeout_s)
+        # nothing waits from here on, so no other call can come between
+        notice_id = str(uuid.uuid4())
+        delegation_id = f"d:{notice_id[:8]}"
+        asked = _Asked(delegation_id, model, dir)
+        launches = [
+            self._launch(f"task {number}", task, asked) for number, task in enumerate(tasks, 1)
+        ]
+        launches = self._with_briefs(launches)
+        delegation = Delegation(
+            delegation_id,
+            notice_id,
+            [Child(launch, LiveSession(launch.record, resumed=False)) for launch in launches],
+            policy=wait_policy,
+            timeout_s=timeout_s,
+            carrier=self._carrier,
+        )
+        try:
+            delegation.promise()
+        except Refused:
+            self._forget(launches)
+            raise
+        self._current = delegation
+        delegation.begin()
+        reply = DelegateReply(
+            delegation=delegation.id,
+            names=[launch.record.name for launch in launches],
+            children=[_told(view) for view in delegation.views()],
+            wait_policy=wait_policy,
+            timeout_s=timeout_s,
+        )
+        return reply, accepted(reply)
+
+    def _check(self, tasks: Sequence[Task], timeout_s: float) -> None:
+        self._supervisor.check_serving()
+        if self._settings.max_depth < 1:
+            raise Refused("max_depth is 0: this daemon does not delegate; `start` runs one by one")
+        if not 1 <= len(tasks) <= MOST_TASKS:
+            raise Refused(f"{len(tasks)} tasks: give 1 to {MOST_TASKS} in one call")
+        if not 0 < timeout_s < math.inf:
+            raise Refused(f"timeout_s {timeout_s} is out of range: give seconds above 0")
+        current = self._current
+        if current is not None and not current.over.is_set():
+            raise Refused(
+                f"delegation `{current.id}` is still going on: wait for it or interrupt it, then"
+                " give all tasks in one call"
+            )
+
+    def _launch(self, which: str, task: Task, asked: _Asked) -> Launch:
+        role = self._roles.get(task.role)
+        if role is None:
+            known = ", ".join(self._roles)
+            raise Refused(f"{which}: role {task.role[:80]!r} is unknown: use one of {known}")
+        prompt = checks.check_text(which, task.task)
+        name = self._name(task, role, asked.taken)
+        asked.taken.add(name)
+        directory = checks.check_directory(
+            task.dir or asked.dir or "", base=self._settings.work_dir
+        )
+        wishes = Wishes(model=task.model or asked.model or role.model)
+        record = wishes.granted(
+            SessionRecord(
+                name=name,
+                session_id=str(uuid.uuid4()),
+                dir=str(directory),
+                ours=True,
+                role=role.name,
+                effort=role.effort,
+                permissions=self._settings.ceiling.meet(role.permissions).meet(CHILD),
+                depth=1,
+                delegation=asked.delegation,
+            ),
+            self._settings,
+        )
+        predecessor = self._registry.record(name)
+        self._supervisor.check_archivable(predecessor)
+        return Launch(
+            record=record,
+            order=Order(prompt=prompt, turn_timeout_s=record.turn_timeout_s),
+            program=self._supervisor.check_claude(directory),
+            brief=None,
+            predecessor=predecessor,
+        )
+
+    def _with_briefs(self, launches: Sequence[Launch]) -> list[Launch]:
+        """Write the briefs down. Raises Refused, and then none is left."""
+        records = self._carrier.records
+        written = []
+        try:
+            for launch in launches:
+                brief = self._roles[launch.record.role or ""].brief + CHILD_NOTE
+                path = records.save_brief(launch.record.session_id, brief.encode())
+                written.append(replace(launch, brief=path))
+        except Refused:
+            self._forget(written)
+            raise
+        return written
+
+    def _forget(self, launches: Sequence[Launch]) -> None:
+        for launch in launches:
+            self._carrier.records.forget(launch.record.session_id)
+
+    def _name(self, task: Task, role: Role, taken: set[str]) -> str:
+        """The one that was asked for, or the first of the role's that was never used."""
+        if task.name is not None:
+            name = checks.check_name(task.name)
+            if name in taken:
+                raise Refused(f"name `{name}` stands twice in this call: use another")
+            self._registry.check_name_free(name)
+            return name
+        number = 1
+        while not self._is_new(name := f"{role.name}-{number}", taken):
+            number += 1
+        return name
+
+    def _is_new(self, name: str, taken: set[str]) -> bool:
+        known = self._registry.running(name) or self._registry.record(name)
+        return known is None and name not in taken
+
+
+def _told(view: SessionView) -> DelegatedChild:
+    return DelegatedChild(
+        name=view.name,
+        role=view.role or "",
+        session_id=view.session_id,
+        dir=view.dir,
+        state=view.state,
+    )

@@ -1,0 +1,156 @@
+"""The one notice of a delegation: what people and models read of it, and the same as data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hive_subagent.claude import transcripts
+from hive_subagent.delegation.child import end_of
+from hive_subagent.models import (
+    Cause,
+    ChildEnd,
+    DelegateReply,
+    Notice,
+    State,
+    ToldChild,
+    WaitPolicy,
+)
+from hive_subagent.runs import wording
+from hive_subagent.runs.records import SessionRecord
+from hive_subagent.runs.session import ended_view
+from hive_subagent.runs.text import RESULT_LIMIT
+
+CHILD_NOTE = """
+Another agent gave you this task and waits for its end. You work alone: nobody can be asked, and you
+hand nothing on to others. Where something is unclear, decide, and say what you assumed. Your last
+message is all that the other agent gets to read, so it must hold the whole answer; more than 8,000
+bytes of it are cut.
+"""
+
+
+@dataclass(frozen=True)
+class Told:
+    """A child whose run has ended. `further` are words that only its notice says."""
+
+    record: SessionRecord
+    further: tuple[str, ...] = ()
+
+
+def accepted(reply: DelegateReply) -> str:
+    """The answer of `delegate`."""
+    waiting = sum(child.state is State.QUEUED for child in reply.children)
+    listed = ", ".join(f"`{child.name}` ({child.role})" for child in reply.children)
+    queue = f" {waiting} of them wait for a free place." if waiting else ""
+    policy = (
+        "once each of them has ended"
+        if reply.wait_policy == "all"
+        else "once each has ended, or as soon as one fails; the others are cancelled then"
+    )
+    return (
+        f"Delegation `{reply.delegation}` hands out {_count(len(reply.children), 'task')}:"
+        f" {listed}.{queue} Each has {reply.timeout_s:g} s for its own work. You will be told once,"
+        f" {policy}; `wait` waits for that and `interrupt` cancels them all, both by the id of the"
+        " delegation. Each child also answers to its name."
+    )
+
+
+def notice(
+    notice_id: str,
+    delegation: str,
+    told: Sequence[Told],
+    *,
+    policy: WaitPolicy,
+    cause: Cause | None,
+    config_dir: Path,
+    at: str,
+) -> Notice:
+    """The notice; `cause` says that the whole was stopped, and by what."""
+    children = [_child(one.record, config_dir) for one in told]
+    parts = [_lead(delegation, children, policy, cause)]
+    parts += [_paragraph(child, one) for child, one in zip(children, told, strict=True)]
+    return Notice(
+        id=notice_id,
+        name=delegation,
+        session_id="",
+        kind="delegation",
+        text="\n\n".join(parts),
+        report_file=None,
+        at=at,
+        children=children,
+    )
+
+
+def _child(record: SessionRecord, config_dir: Path) -> ToldChild:
+    ending = record.ending
+    assert ending is not None
+    found = transcripts.find(config_dir, record.dir, record.session_id)
+    return ToldChild(
+        name=record.name,
+        role=record.role or "",
+        session_id=record.session_id,
+        dir=record.dir,
+        end=end_of(ending),
+        state=ending.state,
+        stop_reason=ending.stop_reason,
+        cause=ending.cause,
+        signal=ending.signal,
+        message=ending.message,
+        result=ending.result,
+        result_cut=ending.result_cut,
+        transcript=str(found) if found else None,
+        cost_usd=ending.cost_usd,
+    )
+
+
+def _lead(
+    delegation: str, children: Sequence[ToldChild], policy: WaitPolicy, cause: Cause | None
+) -> str:
+    counts = Counter(child.end for child in children)
+    ended = ", ".join(f"{counts[end]} {_WORDS[end]}" for end in ChildEnd if counts[end])
+    if cause is Cause.DAEMON_STOP:
+        how = "was KILLED (the daemon stopped); what had ended before that stands"
+    elif cause is not None:
+        how = "was cancelled by its owner"
+    elif policy == "fail_fast" and counts.keys() & _BAD and counts[ChildEnd.CANCELLED]:
+        how = "ended with its first failure, for which the others were cancelled"
+    else:
+        how = "is over"
+    costs = [child.cost_usd for child in children if child.cost_usd is not None]
+    cost = f" It cost {_dollars(sum(costs))}." if costs else ""
+    return f"Delegation `{delegation}` {how}: {ended}.{cost}"
+
+
+def _paragraph(child: ToldChild, told: Told) -> str:
+    cost = f", {_dollars(child.cost_usd)}" if child.cost_usd is not None else ""
+    parts = [
+        f"— `{child.name}` ({child.role}): {_WORDS[child.end]}{cost}",
+        wording.ending(ended_view(told.record)),
+    ]
+    if child.result_cut:
+        whole = f"; the whole is in {child.transcript}" if child.transcript else ""
+        parts.append(f"(This answer is cut at {RESULT_LIMIT:,} bytes{whole}.)")
+    return "\n".join([*parts, *told.further])
+
+
+_BAD = {ChildEnd.FAILED, ChildEnd.TIMED_OUT, ChildEnd.KILLED}
+
+_WORDS = {
+    ChildEnd.FINISHED: "finished",
+    ChildEnd.STOPPED: "stopped",
+    ChildEnd.NEED_HELP: "in need of help",
+    ChildEnd.FAILED: "failed",
+    ChildEnd.TIMED_OUT: "timed out",
+    ChildEnd.KILLED: "killed",
+    ChildEnd.CANCELLED: "cancelled",
+}
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:.4f}"

@@ -1,0 +1,36 @@
+"""What a subagent itself is told, turn by turn."""
+
+from __future__ import annotations
+
+DEFAULT_TRIGGER = "Carry out the instructions of your system prompt now."
+
+
+def first_prompt(prompt: str, *, goal: str | None, max_turns: int) -> str:
+    """The first message of a run."""
+    if goal is None:
+        return prompt
+    return (
+        f"{prompt}\n\nThe goal of this run: {goal}\n{_signals()} You have {turns(max_turns)} for"
+        " it; a turn that ends without either call is followed by the next."
+    )
+
+
+def next_prompt(*, goal: str, turn: int, max_turns: int) -> str:
+    """The message that opens another turn of a goal run."""
+    last = " This is the last turn." if turn == max_turns else ""
+    return (
+        f"The goal of this run is not reported reached: {goal}\nGo on with it. {_signals()}"
+        f" This is turn {turn} of {max_turns}.{last}"
+    )
+
+
+def _signals() -> str:
+    return (
+        "When it is truly reached, call goal_reached of the signal server; do not call it to be"
+        " done. When you cannot go on without an answer, call need_help with your question."
+    )
+
+
+def turns(count: int) -> str:
+    """A number of turns in words."""
+    return "1 turn" if count == 1 else f"{count} turns"
