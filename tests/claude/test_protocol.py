@@ -48,6 +48,8 @@ _TEXTS = st.sampled_from(
         '{"text":"he said \\"result\\""}',
         '{"isReplay":true}',
         '{"type":"assistant"}',
+        '{"type":"assistant","message":{"content":[{"type":"tool_use"}]}}',
+        '{"type":"assistant","message":{"content":[{"type":"text","text":"\\"tool_use\\""}]}}',
         "",
         '{"subtype":"init"}',
         '"tool_result" "result"',
@@ -56,8 +58,7 @@ _TEXTS = st.sampled_from(
 
 
 @given(st.lists(_TEXTS, max_size=20))
-def test_the_telling_lines_are_those_that_hold_a_telling_word(lines: list[str]) -> None:
-    words = ('"result"', '"tool_use"', '"tool_result"', '"isReplay"', '"init"')
-    block = "".join(line + "\n" for line in lines).encode()
-    expected = [line.encode() for line in lines if any(word in line for word in words)]
-    assert protocol.telling_lines(block) == expected
+def test_all_lines_tell_something_but_what_the_model_says_without_a_tool(lines: list[str]) -> None:
+    said = [line.startswith('{"type":"assistant"') and '"tool_use"' not in line for line in lines]
+    expected = [line.encode() for line, idle in zip(lines, said, strict=True) if not idle]
+    assert protocol.telling_lines([line.encode() for line in lines]) == expected

@@ -70,14 +70,13 @@ class Conversation:
     def block(self, block: bytes) -> None:
         """Take in whole lines, each with its line end."""
         self.alive()
-        self.lines += block.count(b"\n")
-        if not self.begun:
-            for line in block.split(b"\n"):
-                self._line(line)
-            return
-        for line in protocol.telling_lines(block, spoken=self.hear is not None):
+        lines = block.split(b"\n")
+        lines.pop()
+        self.lines += len(lines)
+        everything = not self.begun or self.hear is not None
+        for line in lines if everything else protocol.telling_lines(lines):
             self._line(line)
-        if b'"api_retry"' not in protocol.last_line(block):
+        if b'"api_retry"' not in lines[-1]:
             self._retry = None
 
     def alive(self) -> None:
