@@ -33,14 +33,14 @@ class Conversation:
 
     Liveness counts lines, not meanings: any line moves `last_line_at` (monotonic seconds).
     `on_change` is called after each line that may matter to somebody who waits, `on_request` for
-    each control request of claude's, `hear` for whatever is read at all. `message` is the one sent
+    each control request of claude's, `hear` with all that came in one go. `message` is the one sent
     last: it is the one that a result can answer. `stopping` says that the turn is being ended for
     good.
     """
 
     on_change: Callable[[], None] = lambda: None
     on_request: Callable[[str, Event], None] = lambda request_id, request: None
-    hear: Callable[[Event], None] | None = None
+    hear: Callable[[*tuple[Event, ...]], None] | None = None
     message: Message | None = None
     stopping: bool = False
     clock: Callable[[], float] = time.monotonic
@@ -54,6 +54,7 @@ class Conversation:
     cost_is_of_the_session: bool = False
     last_line_at: float = field(init=False)
     _retry: tuple[Event, float] | None = None
+    _heard: list[Event] = field(default_factory=list)
     _unread: dict[str, Message] = field(default_factory=dict)
     _replays: bool = False
     _open_tools: dict[str, tuple[str, float]] = field(default_factory=dict)
@@ -78,6 +79,9 @@ class Conversation:
             self._line(line)
         if b'"api_retry"' not in lines[-1]:
             self._retry = None
+        if self.hear is not None:
+            heard, self._heard = self._heard, []
+            self.hear(*heard)
 
     def alive(self) -> None:
         """Something moved, whatever it was."""
@@ -129,7 +133,7 @@ class Conversation:
         elif kind in ("assistant", "user"):
             self._turn(event)
         if self.hear is not None:
-            self.hear(event)
+            self._heard.append(event)
         self.on_change()
 
     def _system(self, event: Event) -> None:

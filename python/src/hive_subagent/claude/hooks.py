@@ -64,8 +64,8 @@ class Steering(Protocol):
     def sent(self, message: Message) -> None:
         """The Prompt that was answered last went in as `message`."""
 
-    def hear(self, event: Mapping[str, Any]) -> None:
-        """What claude printed that may be worth telling."""
+    def hear(self, *events: Mapping[str, Any]) -> None:
+        """What claude printed in one go that may be worth telling."""
 
 
 def subscribe(request_id: str) -> bytes:

@@ -11,7 +11,7 @@ from hive_subagent.claude.hooks import Halt, Prompt, Say
 from hive_subagent.intervention.notes import Note, together
 from hive_subagent.models import PendingIntervention, Undelivered
 
-Hear = Callable[[Mapping[str, Any]], None]
+Hear = Callable[[*tuple[Mapping[str, Any], ...]], None]
 Keep = Callable[[tuple[Undelivered, ...]], None]
 
 
@@ -23,7 +23,7 @@ class Desk:
         *,
         missed: Sequence[Undelivered] = (),
         keep: Keep = lambda undelivered: None,
-        hear: Hear = lambda event: None,
+        hear: Hear = lambda *events: None,
         left: Callable[[], None] = lambda: None,
     ) -> None:
         """`missed` is what earlier runs of the session did not deliver.
@@ -75,9 +75,9 @@ class Desk:
         redirects = any(note.kind == "redirect" and note.waits for note in self._notes)
         return Prompt(self.preface()) if redirects else None
 
-    def hear(self, event: Mapping[str, Any]) -> None:
+    def hear(self, *events: Mapping[str, Any]) -> None:
         """Pass on what claude printed; after it something may be delivered."""
-        self._hear(event)
+        self._hear(*events)
         if self._kept:
             self._write_down()
 

@@ -59,7 +59,7 @@ class Interventions:
         desk = Desk(
             missed=session.record.kept,
             keep=keep,
-            hear=channel.output.hear if channel else lambda event: None,
+            hear=channel.output.hear if channel else lambda *events: None,
             left=lambda: self._leave(session),
         )
         self._steered[session] = Steered(desk, channel)

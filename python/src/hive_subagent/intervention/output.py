@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hive_subagent.runs.text import fit
+from hive_subagent.visible import on_one_line
 
 log = logging.getLogger(__name__)
 
@@ -28,22 +29,9 @@ class Output:
         self._path = path
         self._failed = False
 
-    def hear(self, event: Mapping[str, Any]) -> None:
-        """Tell what an event of the main agent says or does."""
-        if event.get("parent_tool_use_id") is not None or event.get("isReplay"):
-            return
-        message = event.get("message")
-        content = message.get("content") if isinstance(message, dict) else None
-        parts = content if isinstance(content, list) else []
-        speaks = event.get("type") == "assistant"
-        lines = [
-            line
-            for part in parts
-            if isinstance(part, dict) and (line := _line(part, speaks=speaks))
-        ]
-        if event.get("type") == "result":
-            lines.append(f"turn ends: {event.get('terminal_reason') or event.get('subtype')}")
-        self.tell(*lines)
+    def hear(self, *events: Mapping[str, Any]) -> None:
+        """Tell what the main agent says and does in these events, with one write."""
+        self.tell(*(line for event in events for line in _lines(event)))
 
     def tell(self, *lines: str) -> None:
         """Append lines, each with the time of day."""
@@ -66,6 +54,21 @@ class Output:
                 log.warning("%s is not written any more: %s", self._path, error.strerror)
 
 
+def _lines(event: Mapping[str, Any]) -> list[str]:
+    if event.get("parent_tool_use_id") is not None or event.get("isReplay"):
+        return []
+    message = event.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    parts = content if isinstance(content, list) else []
+    speaks = event.get("type") == "assistant"
+    lines = [
+        line for part in parts if isinstance(part, dict) and (line := _line(part, speaks=speaks))
+    ]
+    if event.get("type") == "result":
+        lines.append(f"turn ends: {event.get('terminal_reason') or event.get('subtype')}")
+    return lines
+
+
 def _line(part: Mapping[str, Any], *, speaks: bool) -> str | None:
     match part.get("type"):
         case "text" if speaks:
@@ -80,6 +83,4 @@ def _line(part: Mapping[str, Any], *, speaks: bool) -> str | None:
 
 
 def _on_one_line(text: str) -> str:
-    return fit(
-        text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r"), limit=LINE_LIMIT
-    )
+    return fit(on_one_line(text.replace("\\", "\\\\")), limit=LINE_LIMIT)
