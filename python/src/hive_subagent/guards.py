@@ -45,6 +45,9 @@ class LocalOnly:
             name, given = (parts.hostname or "").lower(), parts.port
         except ValueError:
             return False
+        # no client puts more than a name and a port into either header
+        if parts.path or parts.query or parts.fragment or "@" in parts.netloc:
+            return False
         if port is not None and given != port:
             return False
         return name in self._names or (self._any_address and _is_address(name))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from hive_subagent.models import ProcessInfo
+from hive_subagent.visible import on_one_line
 
 COMMAND_CUT = 200
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -193,11 +194,14 @@ def soft_limit(pid: int, title: bytes) -> int | None:
 
 
 def describe(process: Process) -> ProcessInfo:
-    """A process with its command line, cut; the bare name in brackets when it shows none."""
+    """A process with its command line, cut; the bare name in brackets when it shows none.
+
+    A process writes both as it likes: what does not print is shown as its escape.
+    """
     text = b""
     with contextlib.suppress(OSError):  # a name will do
         text = read_file(f"/proc/{process.pid}/cmdline") or b""
     command = text.rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
     if not command:
         command = f"[{process.comm}]"
-    return ProcessInfo(pid=process.pid, command=command[:COMMAND_CUT])
+    return ProcessInfo(pid=process.pid, command=on_one_line(command)[:COMMAND_CUT])

@@ -15,6 +15,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
 from hive_subagent import __version__
+from hive_subagent.runs.checks import PATH_LIMIT
 from hive_subagent.runs.registry import Registry
 from hive_subagent.runs.run import Run
 from hive_subagent.runs.text import fit
@@ -61,6 +62,9 @@ def build_signal_server(registry: Registry) -> MCPServer:
     return server
 
 
+REPORTS_LIMIT = 16
+"""Report files that one run may name; further ones are left out."""
+
 _OVER = "this run is over: nothing is noted any more"
 
 
@@ -75,5 +79,12 @@ def _run_of(registry: Registry, ctx: Context, report_file: str | None) -> Run | 
     if session is None or session.run is None:
         return None
     if report_file:
-        session.run.signals.report_files.append(str(Path(session.record.dir) / report_file))
+        _add_report(session.run.signals.report_files, Path(session.record.dir) / report_file)
     return session.run
+
+
+def _add_report(known: list[str], file: Path) -> None:
+    # a subagent can name files for ever, and what can be none as well
+    possible = len(str(file).encode("utf-8", "replace")) < PATH_LIMIT
+    if possible and str(file) not in known and len(known) < REPORTS_LIMIT:
+        known.append(str(file))

@@ -22,7 +22,7 @@ import anyio
 from pydantic import ValidationError
 
 from hive_subagent.errors import Refused
-from hive_subagent.instance import private_directory, read_private, write_private
+from hive_subagent.instance import private_directory, read_ours, write_private
 from hive_subagent.models import Notice
 from hive_subagent.todos.flusher import FIRST_PAUSE_S, LONGEST_PAUSE_S, Flusher
 from hive_subagent.todos.sinks import Sink
@@ -197,7 +197,7 @@ class Outbox:
         """What the run's file says; None where it is gone, or was broken and is set aside."""
         file = self._directory / f"{run_id}.json"
         try:
-            return _decode(run_id, read_private(file))
+            return _decode(run_id, read_ours(file))
         except FileNotFoundError:
             logger.warning("notice %s is gone: somebody removed %s", run_id, file)
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
