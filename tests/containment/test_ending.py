@@ -87,7 +87,8 @@ async def test_a_long_command_is_cut(run: Run) -> None:
     started = run(f"setsid sleep 1000 {'0' * 300} & echo ready; wait")
     await started.line()
 
-    assert {len(info.command) for info in await started.enclosure.end()} == {200}
+    # one that is caught between fork and exec has a short name
+    assert max(len(info.command) for info in await started.enclosure.end()) == 200
 
 
 async def test_a_run_that_forks_while_it_is_being_ended_is_ended_all_the_same(run: Run) -> None:

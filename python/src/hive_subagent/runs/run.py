@@ -105,8 +105,10 @@ class Run:
         if self.stopped_by is not None:
             self._climb(self._interrupt_grace_s, force=True)
         with anyio.move_on_after(confirm_s):
-            return await claude.first_event()
-        return not claude.over
+            await claude.first_event()
+        # one that was stopped before it spoke is on its way out, whatever it says yet
+        lives = claude.conversation.begun or not claude.over
+        return lives and self.stopped_by is None
 
     async def turns(self) -> None:
         """Go on until nothing more is to be said to this process."""
