@@ -52,6 +52,7 @@ class LiveSession:
     def attach(self, run: Run) -> None:
         """The reserved name has its run now; a stop that came before counts for it."""
         self.run = run
+        self._since = time.monotonic()
         if self._stopped_by is not None:
             run.stop(self._stopped_by, step_s=0, force=True)
 
@@ -85,7 +86,7 @@ class LiveSession:
             state=State.QUEUED if self.queued else (State.RUNNING if running else State.STARTING),
             turn=run.turn if run else 1,
             max_turns=run.order.max_turns if run else 1,
-            last_event_age_s=round(max(0.0, time.monotonic() - last), 3),
+            last_event_age_s=None if self.queued else round(max(0.0, time.monotonic() - last), 3),
             open_tool=conversation.open_tool if conversation else None,
             api_retry=conversation.api_retry if conversation else None,
             cpu_since_event_s=self._silence.used(last, usage.cpu_s) if usage else None,
