@@ -22,13 +22,18 @@ from typing import Any, Self
 from hive_subagent.errors import Refused
 from hive_subagent.instance import lock_holder, read_private
 
-_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
 _LONGEST_NAME = 200
 _TAIL_BYTES = 4 * 1024 * 1024
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 # a session file is written moments after its process started, on clocks of different grain
 _CLOCK_SLACK_S = 2.0
+
+
+def is_session_id(text: str) -> bool:
+    """Whether `text` can be the id of a session: a UUID."""
+    return _UUID.fullmatch(text) is not None
 
 
 def encode_directory(path: str | os.PathLike[str]) -> str:
@@ -73,7 +78,7 @@ def transcript_path(config_dir: Path, directory: str | os.PathLike[str], session
 
     Raises ValueError for an id that is not a UUID, Refused for an impossible directory.
     """
-    if not _UUID.fullmatch(session_id):
+    if not is_session_id(session_id):
         raise ValueError(f"not a session id: {session_id!r}")
     return config_dir / "projects" / encode_directory(directory) / f"{session_id}.jsonl"
 
@@ -84,7 +89,7 @@ def find(config_dir: Path, directory: str | os.PathLike[str], session_id: str) -
     A session may lie elsewhere: worktrees of one repository share theirs, and 2.1.332 appends to
     the file where the session began. None when there is none, or the id is not a UUID.
     """
-    if not _UUID.fullmatch(session_id):
+    if not is_session_id(session_id):
         return None
     expected = transcript_path(config_dir, directory, session_id)
     if os.path.isfile(expected):  # Path.is_file raises where a folder may not be entered

@@ -147,9 +147,11 @@ def _absolute(path: str | Path, base: Path, what: str) -> Path:
     # Path.expanduser raises for a user that does not exist
     found = os.path.abspath(base / os.path.expanduser(path))
     try:
-        size = len(os.fsencode(found))
+        size = len(found.encode())
     except UnicodeEncodeError:
-        raise Refused(f"{what} cannot be a path: it holds half of a surrogate pair") from None
+        raise Refused(
+            f"{what} {on_one_line(found)} is not UTF-8, and claude cannot open it: rename it"
+        ) from None
     if size >= PATH_LIMIT:
         raise Refused(f"{what} is longer than a path can be: shorten it")
     return Path(found)

@@ -47,7 +47,7 @@ def refuse_if_title_is_open(config_dir: Path, title: str, directory: Path) -> No
 def identify(session: LiveSession, conversation: Conversation) -> bool:
     """Take up the id of a session that claude was asked for by its title; whether it is new."""
     session_id = conversation.session_id
-    if session.record.session_id or not session_id:
+    if session.record.session_id or not session_id or not transcripts.is_session_id(session_id):
         return False
     session.record = session.record.model_copy(update={"session_id": session_id})
     return True

@@ -7,15 +7,17 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
+import stat
 from pathlib import Path
 
-from pydantic import ValidationError
-
+from hive_subagent.claude.transcripts import is_session_id
 from hive_subagent.errors import ConfigurationError, Refused, SubagentError
-from hive_subagent.instance import private_directory, write_private
+from hive_subagent.instance import private_directory, read_ours, write_private
 from hive_subagent.models import Frozen, RunFigures, State, StopReason, Undelivered
 from hive_subagent.permissions import Permissions
+from hive_subagent.runs.checks import NAME
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +80,7 @@ class Records:
         """
         if not record.session_id:
             return
-        folder = self._sessions / record.session_id
+        folder = self._folder(record.session_id)
         self._write(folder / "record.json", record.model_dump_json().encode())
         self._write(self._names / record.name, record.session_id.encode())
 
@@ -87,7 +89,7 @@ class Records:
 
         Raises Refused when the disk does not take it, and then nothing of it is left.
         """
-        path = self._brief(session_id)
+        path = self._folder(session_id) / "brief.md"
         try:
             self._write(path, brief)
         except SubagentError:
@@ -108,26 +110,48 @@ class Records:
             ) from None
 
     def brief(self, session_id: str) -> Path | None:
-        """Where a session's brief lies; None for a session that came without one."""
-        path = self._brief(session_id)
-        return path if path.is_file() else None
+        """Where a session's brief lies; None for a session that came without one.
+
+        Raises Refused for one that was put in its place.
+        """
+        path = self._folder(session_id) / "brief.md"
+        try:
+            plain = stat.S_ISREG(os.lstat(path).st_mode) and not path.parent.is_symlink()
+        except FileNotFoundError:
+            return None
+        if not plain:
+            raise Refused(f"{path} is not the brief that was kept there: put that back")
+        return path
 
     def by_name(self, name: str) -> SessionRecord | None:
         """The session that a name means; a record that cannot be read is told and passed over."""
+        if not NAME.fullmatch(name):
+            return None
         try:
-            session_id = (self._names / name).read_text().strip()
-            return SessionRecord.model_validate_json(
-                (self._sessions / session_id / "record.json").read_bytes()
-            )
+            return self._read(name)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, ValidationError) as error:
+        except (OSError, ValueError, SubagentError) as error:
             log.warning("the record of session %s cannot be read: %s", name, error)
             return None
 
+    def _read(self, name: str) -> SessionRecord:
+        session_id = read_ours(self._names / name).decode().strip()
+        folder = self._folder(session_id)
+        if folder.is_symlink():
+            raise ValueError(f"{folder} is a symbolic link")
+        record = SessionRecord.model_validate_json(read_ours(folder / "record.json"))
+        if (record.name, record.session_id) != (name, session_id):
+            raise ValueError(f"{folder} holds the record of another session")
+        return record
+
     def forget(self, session_id: str) -> None:
         """Remove what is kept of an archived session or of one that never began."""
-        shutil.rmtree(self._sessions / session_id, ignore_errors=True)
+        if is_session_id(session_id):
+            shutil.rmtree(self._sessions / session_id, ignore_errors=True)
 
-    def _brief(self, session_id: str) -> Path:
-        return self._sessions / session_id / "brief.md"
+    def _folder(self, session_id: str) -> Path:
+        # what was read from a file, or printed by claude, must not lead elsewhere
+        if not is_session_id(session_id):
+            raise Refused(f"session id {session_id[:80]!r} is none: it has to be a UUID")
+        return self._sessions / session_id

@@ -1,0 +1,123 @@
+"""What is kept of sessions: found again as it was, and believed only where it is ours."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import uuid
+from pathlib import Path
+
+import pytest
+
+from hive_subagent.errors import Refused
+from hive_subagent.runs.records import Records, SessionRecord
+
+
+def record(name: str = "lint", session_id: str = "") -> SessionRecord:
+    return SessionRecord(
+        name=name, session_id=session_id or str(uuid.uuid4()), dir="/srv", ours=True
+    )
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Records:
+    return Records(tmp_path / "state")
+
+
+@pytest.fixture
+def kept(records: Records) -> SessionRecord:
+    made = record()
+    records.save_brief(made.session_id, b"the brief")
+    records.save(made)
+    return made
+
+
+def test_a_session_is_found_by_its_name_with_its_brief(
+    records: Records, kept: SessionRecord, tmp_path: Path
+) -> None:
+    assert Records(tmp_path / "state").by_name("lint") == kept
+    brief = records.brief(kept.session_id)
+    assert brief is not None
+    assert brief.read_bytes() == b"the brief"
+    assert records.by_name("other") is None
+    files = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
+    assert len(files) == 3
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+
+
+def test_what_is_forgotten_is_gone_and_nothing_else(records: Records, kept: SessionRecord) -> None:
+    for session_id in ("", ".", "..", str(uuid.uuid4())):
+        records.forget(session_id)
+    assert records.by_name("lint") == kept
+    records.forget(kept.session_id)
+    assert records.by_name("lint") is None
+
+
+@pytest.mark.parametrize("session_id", ["..", "../../elsewhere", "/elsewhere", "a\0b", "x" * 300])
+def test_an_id_that_leads_elsewhere_is_refused(
+    records: Records, tmp_path: Path, session_id: str
+) -> None:
+    with pytest.raises(Refused, match="has to be a UUID"):
+        records.save(record(session_id=session_id))
+    with pytest.raises(Refused, match="has to be a UUID"):
+        records.save_brief(session_id, b"x")
+    assert sorted(os.listdir(tmp_path / "state")) == ["names", "sessions"]
+
+
+@pytest.mark.parametrize("name", ["../sessions", "..", "", "a\0b", "A", "/etc/passwd"])
+def test_a_name_that_is_none_means_nothing(records: Records, name: str) -> None:
+    assert records.by_name(name) is None
+
+
+def test_a_record_that_leads_elsewhere_is_not_believed(
+    records: Records, kept: SessionRecord, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    names, sessions = tmp_path / "state" / "names", tmp_path / "state" / "sessions"
+    shutil.copytree(sessions / kept.session_id, tmp_path / "elsewhere")
+    (names / "lint").write_text("../../elsewhere")
+    assert records.by_name("lint") is None
+    for other in (record("other", kept.session_id), record()):
+        (names / "lint").write_text(kept.session_id)
+        (sessions / kept.session_id / "record.json").write_text(other.model_dump_json())
+        assert records.by_name("lint") is None
+    assert len(caplog.records) == 3
+
+
+def test_a_pipe_in_the_place_of_a_record_keeps_nobody_waiting(
+    records: Records, kept: SessionRecord, tmp_path: Path
+) -> None:
+    for file in (
+        tmp_path / "state" / "sessions" / kept.session_id / "record.json",
+        tmp_path / "state" / "names" / "lint",
+    ):
+        file.unlink()
+        os.mkfifo(file)
+        assert records.by_name("lint") is None
+
+
+def test_a_link_in_the_place_of_what_is_kept_is_not_followed(
+    records: Records, kept: SessionRecord, tmp_path: Path
+) -> None:
+    folder = tmp_path / "state" / "sessions" / kept.session_id
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(tmp_path / "elsewhere")
+    assert records.by_name("lint") is None
+    with pytest.raises(Refused, match=r"brief\.md is not the brief"):
+        records.brief(kept.session_id)
+    with pytest.raises(Refused, match="symbolic link"):
+        records.save(kept.model_copy(update={"dir": "/changed"}))
+    records.forget(kept.session_id)
+    assert "changed" not in (tmp_path / "elsewhere" / "record.json").read_text()
+
+
+def test_a_brief_that_was_replaced_by_a_link_is_refused_not_left_out(
+    records: Records, kept: SessionRecord, tmp_path: Path
+) -> None:
+    """R21: a session goes on with its brief or not at all."""
+    brief = records.brief(kept.session_id)
+    assert brief is not None
+    brief.unlink()
+    brief.symlink_to("/etc/hostname")
+    with pytest.raises(Refused, match="put that back"):
+        records.brief(kept.session_id)
