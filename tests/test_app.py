@@ -49,6 +49,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     made = Daemon(tmp_path_factory.mktemp("guarded"))
     (made.root / "token").write_text(f"{TOKEN}\n")
     made.settings["auth_token_file"] = str(made.root / "token")
+    made.environment["ANTHROPIC_API_KEY"] = "sk-secret"
     made.start()
     yield made
     assert made.stop() == 0
@@ -153,9 +154,13 @@ async def test_the_owners_token_opens_the_owners_door_and_a_subagents_does_not(
         f"{guarded.url}/mcp", "POST", rpc.body_of("status", {}), {**rpc.HEADERS, **subagent}
     )
     assert reply.status == 401
+    assert guarded.process is not None
+    argv = [_command_line(guarded.process.pid), *guarded.children().values()]
+    for secret in (TOKEN, "sk-secret"):
+        assert secret not in guarded.log
+        assert secret not in json.dumps(guarded.notices())
+        assert secret not in "\n".join(argv)
     assert not rpc.call(f"{guarded.url}/mcp", "interrupt", {"name": "g"}, owner).is_error
-    assert TOKEN not in guarded.log
-    assert TOKEN not in json.dumps(guarded.notices())
 
 
 @pytest.mark.parametrize("framing", ["length", "chunked"])
@@ -208,6 +213,10 @@ def test_refused_requests_leave_nothing_behind(daemon: Daemon) -> None:
     storm(2700)
     assert _resident_kib(daemon.process.pid) - before < 2048
     assert rpc.request(f"{daemon.url}/healthz").status == 200
+
+
+def _command_line(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text()
 
 
 def _resident_kib(pid: int) -> int:
