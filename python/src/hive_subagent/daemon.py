@@ -25,7 +25,7 @@ from typing import NoReturn
 import anyio
 import uvicorn
 
-from hive_subagent import __version__
+from hive_subagent import __version__, logs
 from hive_subagent.app import build_app
 from hive_subagent.containment import Containment
 from hive_subagent.delegation.delegations import Delegations
@@ -55,6 +55,7 @@ from hive_subagent.settings import Settings, load
 from hive_subagent.todos.events import EventFeed
 from hive_subagent.todos.outbox import Outbox
 from hive_subagent.todos.sinks import parse_sink
+from hive_subagent.visible import on_one_line
 
 log = logging.getLogger("hive_subagent")
 
@@ -73,18 +74,13 @@ def main() -> int:
     parser.add_argument("--port", type=int, help="listen port; 0 lets the kernel choose")
     parser.add_argument("--version", action="version", version=__version__)
     arguments = parser.parse_args()
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
-    )
-    # a line for every request says nothing, and uvicorn's would hold paths, so tokens
-    logging.getLogger("mcp").setLevel(logging.WARNING)
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    logs.set_up()
     _raise_descriptor_limit()
     try:
         settings = load(arguments.config, host=arguments.host, port=arguments.port)
         anyio.run(serve, settings)
     except (ConfigurationError, PortTaken) as error:
-        sys.stderr.write(f"hive-subagent-daemon: {error}\n")
+        sys.stderr.write(f"hive-subagent-daemon: {on_one_line(str(error))}\n")
         return 3 if isinstance(error, PortTaken) else 2
     return 0
 
@@ -113,6 +109,10 @@ async def serve(settings: Settings) -> None:
         held.enter_context(lock_directory(settings.state_dir, about))
         if settings.runtime != settings.state_dir:
             held.enter_context(lock_directory(settings.runtime, about))
+        _remove_stale(settings.runtime / "daemon.json")
+        if settings.todo_sinks is None:
+            # our own; one that is named is its owner's business
+            private_directory(settings.state_dir / "todos")
 
         auth_token = _read_token(settings.auth_token_file)
         servers = read_servers(settings.mcp_servers_file)
@@ -228,6 +228,14 @@ async def _stop_on_signal(
             draining.start_soon(events.drain, HTTP_GRACE_S)
         server.should_exit = True
         await anyio.sleep_forever()
+
+
+def _remove_stale(file: Path) -> None:
+    """Of a daemon that crashed: it would send clients to whoever has that port now."""
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"{file} is in the way: {error.strerror}; remove it") from None
 
 
 def _tell_ready(settings: Settings, url: str, instance: str) -> None:
