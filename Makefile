@@ -44,6 +44,11 @@ chaos: setup
 soak: setup
 	$(BIN)/python -m chaos.soak --runs $(N) --at-once $(or $(AT_ONCE),200)
 
+# ratios side by side; QUICK=1 for few rounds, PARTS="start cold" for some of them
+bench:
+	$(MAKE) --no-print-directory setup EXTRAS=dev,bench
+	$(BIN)/python -m bench $(if $(QUICK),--quick) $(PARTS)
+
 # needs no Nix and no root where a modern Nix is on PATH; UPDATE=1 writes what is committed anew
 nix-test:
 	PYTHON=$(PYTHON) tests/nix/run

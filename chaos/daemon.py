@@ -47,11 +47,11 @@ class Daemon:
         """What its children carry in HIVE_SUBAGENT_RUN before the colon."""
         return (self.state / "identity").read_text().strip()
 
-    def spawn(self) -> None:
+    def spawn(self, *, port: int = 0) -> None:
         """Start the process; does not wait until it serves."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [BIN / "hive-subagent-daemon", "--port", "0"],
+                [BIN / "hive-subagent-daemon", "--port", str(port)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
