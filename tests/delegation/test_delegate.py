@@ -140,12 +140,8 @@ async def test_a_child_can_be_intervened_in_by_its_name(daemon: Daemon) -> None:
     does = script({"tool": "Look", "gate": str(gate), "result": "seen"}, {"echo_seen": True})
     reply = await daemon.must("delegate", tasks=tasks(does, name="steered"))
     await daemon.in_tool("steered")
-    async with anyio.create_task_group() as group:
-        group.start_soon(
-            lambda: daemon.must("intervene", name="steered", kind="redirect", text="go left")
-        )
-        await anyio.lowlevel.checkpoint()
-        gate.touch()
+    await daemon.must("intervene", name="steered", kind="redirect", text="go left")
+    gate.touch()
     (session,) = await over(daemon, reply["delegation"])
     assert "go left" in session["result"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import anyio
 import pytest
 from support.daemon import Daemon
 from support.processes import until
@@ -192,14 +191,8 @@ async def test_an_owners_stop_ends_one_child_and_is_no_failure(daemon: Daemon) -
         "delegate", tasks=tasks(stopped, says("fine")), wait_policy="fail_fast"
     )
     await daemon.in_tool(reply["names"][0])
-    async with anyio.create_task_group() as group:
-        group.start_soon(
-            lambda: daemon.must(
-                "intervene", name=reply["names"][0], kind="stop", text="found it elsewhere"
-            )
-        )
-        await anyio.sleep(0.05)
-        gate.touch()
+    await daemon.must("intervene", name=reply["names"][0], kind="stop", text="found elsewhere")
+    gate.touch()
     assert list((await ends(daemon, reply["delegation"])).values()) == ["stopped", "finished"]
 
 
