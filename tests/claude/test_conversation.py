@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hive_subagent.claude.conversation import Conversation
 
@@ -218,3 +223,59 @@ def test_a_refusal_without_an_answer_or_with_odd_values_is_told_too() -> None:
     told = conversation.api_retry
     assert told is not None
     assert (told.status, told.error, told.next_try_s, told.attempt) == (None, "unknown", 0, 0)
+
+
+ODD = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.text(st.characters(), max_size=5)
+    | st.sampled_from([10**400, -1, 1e308, float("inf"), float("nan"), "\ud800", "\x1b[2J"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+PART = st.fixed_dictionaries(
+    {"type": st.sampled_from(["text", "tool_use", "tool_result"])},
+    optional=dict.fromkeys(("id", "name", "input", "text", "tool_use_id"), ODD),
+)
+EVENT = st.fixed_dictionaries(
+    {"type": st.sampled_from(["system", "assistant", "user", "result", "control_request"])},
+    optional={
+        "subtype": st.sampled_from(["init", "api_retry", "success"]) | ODD,
+        "message": st.fixed_dictionaries({"content": st.lists(PART | ODD, max_size=3)}) | ODD,
+        "uuid": st.just("m1") | ODD,
+        "request": st.dictionaries(st.just("subtype"), ODD) | ODD,
+        **dict.fromkeys(("isReplay", "result", "is_error", "terminal_reason", "errors"), ODD),
+        **dict.fromkeys(("parent_tool_use_id", "session_id", "cwd", "request_id"), ODD),
+        **dict.fromkeys(("total_cost_usd", "retry_delay_ms", "error_status", "error"), ODD),
+        **dict.fromkeys(("attempt", "max_retries"), ODD),
+    },
+)
+
+
+@given(st.lists(EVENT, max_size=4))
+def test_absurd_values_cost_neither_the_run_nor_its_state(events: list[dict[str, Any]]) -> None:
+    """R3."""
+    conversation = Conversation(hear=lambda *heard: None)
+    conversation.sent("m1")
+    say(conversation, *events)
+    for told in (conversation.api_retry, conversation.open_tool):
+        if told is not None:
+            json.loads(told.model_dump_json())
+    cost = conversation.cost_total
+    assert cost is None or math.isfinite(cost)
+
+
+@pytest.mark.parametrize("cost", [float("inf"), float("nan"), 10**400, "1", None, [1]])
+def test_a_cost_that_is_no_number_is_unknown(cost: object) -> None:
+    conversation = Conversation()
+    say(conversation, answer("x", total_cost_usd=cost))
+    assert conversation.cost_total is None
+
+
+def test_a_tool_of_any_name_can_be_told() -> None:
+    conversation = Conversation()
+    say(conversation, tool_use("\ud800\x1b[2J\n" + "x" * 9_000, "t"))
+    opened = conversation.open_tool
+    assert opened is not None
+    assert opened.name.startswith("\\ud800\\x1b[2J\\nxxx")
+    assert len(opened.name) == 200

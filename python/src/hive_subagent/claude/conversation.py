@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,8 +11,12 @@ from typing import Any
 from hive_subagent.claude import protocol
 from hive_subagent.claude.outcome import Completed, decide, was_aborted
 from hive_subagent.models import ApiRetry, OpenTool
+from hive_subagent.visible import on_one_line
 
 Event = Mapping[str, Any]
+
+WORD_LIMIT = 200
+"""Characters of a name or an error that are passed on."""
 
 
 @dataclass
@@ -96,7 +101,8 @@ class Conversation:
     def open_tool(self) -> OpenTool | None:
         """The tool call of the main agent that has waited longest for its result."""
         for name, since in self._open_tools.values():
-            return OpenTool(name=name, age_s=round(self.clock() - since, 3))
+            age_s = round(self.clock() - since, 3)
+            return OpenTool(name=on_one_line(name)[:WORD_LIMIT], age_s=age_s)
         return None
 
     @property
@@ -105,14 +111,14 @@ class Conversation:
         if self._retry is None:
             return None
         event, since = self._retry
-        delay, status = event.get("retry_delay_ms"), event.get("error_status")
-        left = float(delay) / 1000 - (self.clock() - since) if isinstance(delay, int | float) else 0
+        delay, status = _number(event.get("retry_delay_ms")), event.get("error_status")
+        left = 0.0 if delay is None else delay / 1000 - (self.clock() - since)
         return ApiRetry(
             attempt=_whole(event.get("attempt")),
             max_retries=_whole(event.get("max_retries")),
             next_try_s=round(max(0.0, left), 3),
             status=status if isinstance(status, int) else None,
-            error=str(event.get("error") or "unknown")[:200],
+            error=on_one_line(str(event.get("error") or "unknown"))[:WORD_LIMIT],
         )
 
     def _line(self, line: bytes) -> None:
@@ -150,9 +156,8 @@ class Conversation:
             return
         self._open_tools.clear()
         self.last_result = event
-        cost = event.get("total_cost_usd")
-        if isinstance(cost, int | float):
-            self.cost_total = float(cost)
+        if (cost := _number(event.get("total_cost_usd"))) is not None:
+            self.cost_total = cost
         # since about 2.1.330 the total goes on over a resume; this field came with that
         self.cost_is_of_the_session = "model_usage_since_last_result" in event
         message = self.message
@@ -195,6 +200,17 @@ class Conversation:
                 self._open_tools[str(part.get("id"))] = (str(part.get("name")), self.clock())
             elif part.get("type") == "tool_result":
                 self._open_tools.pop(str(part.get("tool_use_id")), None)
+
+
+def _number(value: object) -> float | None:
+    """A number that can be counted with; JSON allows others, such as 1e999."""
+    if not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _whole(value: object) -> int:

@@ -185,7 +185,7 @@ class Supervisor:
         if names is None:
             unfinished = [*self._registry.live, *self._registry.queued]
             names = [session.record.name for session in unfinished]
-        waited = [self._awaited(name) for name in names]
+        waited = [self._awaited(name) for name in dict.fromkeys(names)]
         done = await until_over(
             [over for over, _ in waited],
             any_of_them=until == "any",
