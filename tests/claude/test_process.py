@@ -92,6 +92,28 @@ async def test_a_grandchild_that_holds_the_pipes_delays_nothing() -> None:
         os.kill(_grandchild(), signal.SIGKILL)
 
 
+async def test_a_grandchild_that_goes_on_writing_delays_no_exit() -> None:
+    """It was read to an end that never came, and nothing else went on meanwhile."""
+    code = SAY + (
+        "import os, signal\n"
+        "def give_up(*_):\n"
+        "    os.write(1, b'\\n')\n"
+        "    say(type='system', session_id='nobody ended me')\n"
+        "    os._exit(0)\n"
+        "if os.fork() == 0:\n"
+        "    signal.signal(signal.SIGALRM, give_up)\n"
+        "    signal.alarm(10)\n"
+        "    while True: os.write(1, b'more\\n' * 10_000)\n"
+        "sys.stdin.readline()\n"
+    )
+    async with child(code) as claude:
+        claude.send("go")
+        assert await claude.exited() == Exit(0)
+        assert claude.conversation.session_id is None
+        os.killpg(claude.pid, signal.SIGKILL)
+        await claude.drain(BOUND_S)
+
+
 def _grandchild() -> int:
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():

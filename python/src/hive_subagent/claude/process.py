@@ -8,9 +8,12 @@ while its tree is being ended.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import signal
 import subprocess
+import sys
+import termios
 import uuid
 from collections.abc import Callable, Sequence
 
@@ -269,16 +272,16 @@ class RunningClaude:
 
     def _read_rest(self) -> None:
         # what claude wrote last can still lie in the pipe, which a grandchild may hold open for
-        # ever: it is read before the exit is told, so that the exit is always the last word
+        # ever: it is read before the exit is told, so that the exit is always the last word.
+        # Only what lies there now: a grandchild that goes on writing would never let us go
         stdout = self._process.stdout
-        while stdout is not None and not self._stdout.ended:
-            try:
-                data = os.read(stdout.fileno(), 256 * 1024)
-            except (OSError, ValueError):
-                return
-            if not data:
-                return
-            self._stdout.data_received(data)
+        try:
+            left = 0 if stdout is None or self._stdout.ended else _unread(stdout.fileno())
+            while stdout is not None and left > 0 and (data := os.read(stdout.fileno(), left)):
+                left -= len(data)
+                self._stdout.data_received(data)
+        except (OSError, ValueError):
+            return
 
     def _notify(self) -> None:
         self._changed.set()
@@ -287,3 +290,8 @@ class RunningClaude:
         while not condition():
             self._changed.clear()
             await self._changed.wait()
+
+
+def _unread(pipe: int) -> int:
+    """How many bytes lie in a pipe."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
