@@ -1,7 +1,7 @@
 # agent: vault
-"""The limit of each subagent: who eats dies with all its tree, a tool that eats dies alone.
+"""The limit that `memoryMax` gives each subagent: who eats dies with all its tree, alone.
 
-Rows R14 and R15.
+Rows R14 and R15. What else a limit can mean is in memory_limits.
 """
 
 OWNER = "--token the-token-of-vault"
@@ -12,7 +12,7 @@ machine.succeed("install -d -o agent /home/agent/left")
 with subtest("a sibling is at work"):
     start("sibling", {"wait_file": "/home/agent/go"}, {"text": "done"}, options=OWNER)
 
-with subtest("claude itself eats, with processes that hide"):
+with subtest("claude eats, with processes that hide"):
     start(
         "eater",
         *hidden_children("/home/agent/left"),
@@ -24,42 +24,18 @@ with subtest("claude itself eats, with processes that hide"):
     pids = hidden_pids("/home/agent/left")
     machine.succeed("touch /home/agent/eat")
     done = ended("eater", options=OWNER)
-    assert (done["state"], done["cause"]) == ("killed", "oom"), done
-    assert done["turn"] == 1, done
-    none_alive(pids)
-
-with subtest("the notice names limit and peak, once"):
+    assert (done["state"], done["cause"], done["turn"]) == ("killed", "oom", 1), done
     assert done["memory_max_bytes"] == LIMIT, done
-    assert LIMIT * 0.9 <= done["peak_memory_bytes"] <= LIMIT, done
+    none_alive(pids)
     [notice] = notices("eater")
     assert notice["kind"] == "killed", notice
-    print(f"    {notice['text']}")
 
-with subtest("a tool eats and is killed, and the run goes on"):
-    start(
-        "tooled",
-        {"bash": f"python3 -c \"print(len(b'x' * {4 * LIMIT}))\""},
-        {"text": "went on"},
-        options=OWNER,
-    )
-    done = ended("tooled", options=OWNER)
-    assert (done["state"], done["result"]) == ("idle", "went on"), done
-    assert done["oom_kills"] >= 1, done
-    [notice] = notices("tooled")
-    assert notice["kind"] == "finished", notice
-    print(f"    {notice['text']}")
-
-with subtest("a call may lower the limit, not raise it"):
-    given = {"name": "raised", "prompt_file": "/home/agent/tooled.md", "memory_max": "1G"}
-    print(f"    {refused('start', given, OWNER)}")
-    start("small", {"eat_memory": 64 << 20}, memory_max="48M", options=OWNER)
-    assert ended("small", options=OWNER)["cause"] == "oom"
+with subtest("a call does not raise the limit"):
+    given = {"name": "raised", "prompt_file": "/home/agent/eater.md", "memory_max": "1G"}
+    assert "memory_max" in refused("start", given, OWNER)
 
 with subtest("the sibling finishes, and the daemon is the same"):
     machine.succeed("touch /home/agent/go")
     assert ended("sibling", options=OWNER)["result"] == "done"
     assert main_pid() == daemon
     assert machine.get_unit_property(UNIT, "NRestarts") == "0"
-
-with subtest("no leaf is left behind"):
-    assert machine.succeed(f"ls -d {CGROUP}/*/").split() == [f"{CGROUP}/supervisor/"]
