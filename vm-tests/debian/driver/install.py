@@ -50,7 +50,7 @@ sys.exit({function}())
 """
 
 
-def _digest(*paths: Path) -> str:
+def _digest(project: Path, *paths: Path) -> str:
     files = sorted(
         file
         for path in paths
@@ -59,7 +59,7 @@ def _digest(*paths: Path) -> str:
     )
     sum_ = hashlib.sha256()
     for file in files:
-        sum_.update(f"{file}\0".encode() + file.read_bytes())
+        sum_.update(f"{file.relative_to(project)}\0".encode() + file.read_bytes())
     return sum_.hexdigest()[:16]
 
 
@@ -70,13 +70,14 @@ class Install:
         self._project = project
         self._cache = cache
         self._rendered = project / "tests" / "nix" / "rendered"
-        self._code_key = _digest(project / "python" / "src", project / "python" / "pyproject.toml")
+        python = project / "python"
+        self._code_key = _digest(project, python / "src", python / "pyproject.toml")
 
     def key(self, agent: str) -> str:
         """Changes with anything that `archives` would hold."""
-        ours = Path(__file__)
+        ours = Path(__file__).resolve()
         brought = [self._project / "vm-tests" / name for name in BROUGHT]
-        return self._code_key + _digest(ours, *brought, self._rendered / agent)
+        return self._code_key + _digest(self._project, ours, *brought, self._rendered / agent)
 
     def unit(self, agent: str) -> str:
         """The unit as the module renders it."""
