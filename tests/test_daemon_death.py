@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from pathlib import Path
 
 from support.daemon import Daemon
@@ -14,6 +16,7 @@ async def test_after_a_kill_nothing_is_left_every_ending_is_told_and_sessions_go
 ) -> None:
     """R11, R17."""
     (tmp_path / "elsewhere").mkdir()
+    world.settings["resume_confirm_s"] = 600
     world.start()
     done = (await world.run(script(text("done"))))["name"]
     pid_file = world.gate()
@@ -27,6 +30,10 @@ async def test_after_a_kill_nothing_is_left_every_ending_is_told_and_sessions_go
         ),
     }
     await until(lambda: pid_file.exists() and pid_file.read_text() != "")
+    gate = world.gate()
+    mute = world.brief(script(before_init=[{"touch": str(gate)}, HANG]))
+    unanswered = asyncio.ensure_future(world.call("start", name="mute", prompt_file=mute))
+    await until(gate.exists)
     children = world.children()
     assert int(pid_file.read_text()) in children
     stranger = Daemon(tmp_path / "stranger")
@@ -37,6 +44,8 @@ async def test_after_a_kill_nothing_is_left_every_ending_is_told_and_sessions_go
 
         world.kill()
         assert any(map(is_alive, children)), "a dead daemon does not stop them"
+        await asyncio.wait([unanswered])
+        assert unanswered.exception() is not None
         world.start()
 
         assert world.children() == {}
@@ -52,6 +61,8 @@ async def test_after_a_kill_nothing_is_left_every_ending_is_told_and_sessions_go
         assert "the daemon stopped" in (tmp_path / "report.md").read_text()
         assert list((world.runtime_dir / "mcp").iterdir()) == []
         assert len(world.notices(done)) == 1
+        assert world.notices("mute") == [], "a call that was not answered well owes nothing"
+        assert "nothing is known" in await world.refused("status", name="mute")
 
         name = names["in an API wait"]
         answer = await world.call("continue", name=name, prompt=script({"echo_history": True}))
@@ -65,23 +76,25 @@ async def test_after_a_kill_nothing_is_left_every_ending_is_told_and_sessions_go
         stranger.kill()
 
 
-async def test_a_run_that_was_never_answered_owes_nothing_after_a_kill(world: Daemon) -> None:
-    """It is ended all the same."""
-    world.settings["resume_confirm_s"] = 600
+async def test_a_notice_that_nobody_took_waits_for_the_next_daemon(world: Daemon) -> None:
+    """R17: and each sink gets it once."""
+    path = world.root / "todo.sock"
+    world.settings["todo_sinks"] = [f"unix:{path}", f"dir:{world.state_dir / 'todos'}"]
     world.start()
-    gate, name = world.gate(), world.name()
-    brief = world.brief(script(before_init=[{"touch": str(gate)}, HANG]))
-    import asyncio
-
-    call = asyncio.ensure_future(world.call("start", name=name, prompt_file=brief))
-    await until(gate.exists)
-    children = world.children()
-    assert children
+    name = (await world.run(script(text("done"))))["name"]
+    await until(lambda: len(world.notices(name)) == 1)
+    assert world.owed() == [name]
     world.kill()
-    await asyncio.wait([call])
-    assert call.exception() is not None
-    world.start()
-    await gone(children)
-    assert world.notices() == []
-    assert world.owed() == []
-    assert "nothing is known" in await world.refused("status", name=name)
+    taken: list[dict[str, object]] = []
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        taken.append(json.loads(await reader.readline()))
+        writer.write(b'{"ok":true}\n')
+        writer.close()
+
+    async with await asyncio.start_unix_server(take, path):
+        world.start()
+        await until(lambda: world.owed() == [])
+        assert world.stop() == 0
+    assert taken == world.notices(name)
+    assert len(taken) == 1

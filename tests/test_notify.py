@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,8 +83,6 @@ def test_a_listener_that_reads_nothing_holds_nothing_up(
 def test_the_period_is_what_systemd_asks_of_this_process(
     monkeypatch: pytest.MonkeyPatch, microseconds: str | None, pid: str | None, period: float | None
 ) -> None:
-    import os
-
     for name, value in (("WATCHDOG_USEC", microseconds), ("WATCHDOG_PID", pid)):
         monkeypatch.delenv(name, raising=False)
         if value is not None:

@@ -107,6 +107,19 @@ async def test_a_claude_that_ignores_the_request_still_hears_sigint(tmp_path: Pa
         assert (view.state, view.cause, view.signal) == ("killed", "interrupt", None)
 
 
+async def test_a_stopped_process_is_ended_too(tmp_path: Path) -> None:
+    """It hears of no signal but SIGKILL."""
+    async with house(tmp_path, interrupt_grace_s=0.2) as home:
+        live = await home.begin(script(text("x"), {"die": "SIGSTOP"}))
+        assert live.run is not None
+        assert live.run.claude is not None
+        stat_file = Path(f"/proc/{live.run.claude.pid}/stat")
+        await until(lambda: stat_file.read_text().rpartition(")")[2].split()[0] == "T")
+        await home.supervisor.interrupt("agent")
+        view = await home.ended()
+        assert (view.cause, view.signal) == ("interrupt", "SIGKILL")
+
+
 async def test_force_goes_straight_to_the_tree(tmp_path: Path) -> None:
     """The grace is an hour here, so any other rung would hang."""
     async with house(tmp_path, interrupt_grace_s=3600) as home:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
 import pytest
 from support.house import house
-from support.stub import HANG, script, text
+from support.stub import HANG, STUB, script, text
 
 from hive_subagent.errors import Refused
 from hive_subagent.models import SessionView
@@ -66,6 +67,19 @@ async def test_the_model_of_the_call_counts_then_that_of_the_session_then_the_de
         for wishes, model in ((Wishes(), "haiku"), (Wishes(model="opus"), "opus")):
             await home.supervisor.continue_("kept", argv, wishes=wishes)
             assert models(await home.ended("kept")) == [f"--model={model}"]
+
+
+async def test_a_program_may_be_named_from_where_the_daemon_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The session's directory is another one."""
+    (tmp_path / "my-claude").symlink_to(STUB)
+    monkeypatch.chdir(tmp_path)
+    async with house(tmp_path, claude_bin="./my-claude") as home:
+        assert (await home.run(script(text("x")))).result == "x"
+    monkeypatch.setenv("PATH", f".:{os.environ['PATH']}")
+    async with house(tmp_path, claude_bin="my-claude") as home:
+        assert (await home.run(script(text("x")))).result == "x"
 
 
 async def test_a_goal_without_a_number_of_turns_has_the_default(tmp_path: Path) -> None:

@@ -160,6 +160,23 @@ async def test_an_answer_of_five_megabytes_is_whole_before_it_is_cut(home: House
     assert view.result == "é" * 4000
 
 
+async def test_a_process_that_closes_its_output_is_ended_as_failed(home: House) -> None:
+    """R2, R7: nothing more can be heard of it, however long it lives."""
+    view = await home.run(script(text("x"), {"close_stdout": True}, HANG))
+    assert (view.state, view.message) == ("failed", "claude's output ended without a result")
+
+
+async def test_a_prompt_of_megabytes_arrives_whole(home: House) -> None:
+    """R7: much more than a pipe holds at once."""
+    await home.run(script(text("x")))
+    prompt = script({"echo_prompt": True}) + "é" * (4 * MIB)
+    await home.supervisor.continue_("agent", prompt)
+    view = await home.ended()
+    assert view.result == prompt[: len(view.result or "")]
+    transcript = next((home.root / "claude" / "projects").glob("*/*.jsonl"))
+    assert len(transcript.read_bytes()) > 8 * MIB
+
+
 @pytest.mark.parametrize("quiet", [HANG, bash("perl -e 'sleep 100'")], ids=["API", "tool"])
 async def test_nothing_is_killed_for_being_quiet(home: House, quiet: dict[str, Any]) -> None:
     """R8, R9: the age climbs, the open tool is told, and that is all."""

@@ -138,7 +138,8 @@ def check_program(program: str, search: str | None) -> str:
     found = shutil.which(program, path=search)
     if found is None:
         raise Refused(f"claude_bin {program!r} is not an executable on PATH: install it or set it")
-    return found
+    # a session has a directory of its own, and a relative path would count from there
+    return os.path.abspath(found)
 
 
 def _absolute(path: str | Path, base: Path, what: str) -> Path:

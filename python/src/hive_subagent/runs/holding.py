@@ -61,16 +61,20 @@ async def settle_in(
     Claude makes a new transcript some 10 ms after its first lines (measured with 2.1.197).
     """
     for _ in range(SETTLING_LINES):
-        seen = claude.conversation.lines
+        # once it is over nobody may be left to release a lock
+        if claude.over or session.lock is not None:
+            return
         try:
             if identify(session, claude.conversation):
                 records.save(session.record)
-            if session.lock is None and session.record.session_id:
+            if session.record.session_id:
                 session.lock = take_lock(config_dir, session.record, ignore_pids=(claude.pid,))
         except SubagentError as error:
             log.warning("`%s`: %s", session.record.name, error)
-        if session.lock is not None or claude.over:
+        except Exception:  # a lock that is not there must cost neither the run nor the daemon
+            log.exception("settling in `%s` broke", session.record.name)
             return
+        seen = claude.conversation.lines
         await claude.until(lambda seen=seen: claude.conversation.lines > seen)  # type: ignore[misc]
 
 

@@ -67,7 +67,7 @@ def read_servers(file: Path | None) -> dict[str, McpServer]:
         ) from None
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        where = ".".join(str(part) for part in first["loc"]) or "the whole"
         raise ConfigurationError(f"mcp_servers_file {file}: {where}: {first['msg']}") from None
     opted_in = {name: server for name, server in servers.items() if server.availableToSubagents}
     if SIGNAL in opted_in:

@@ -1,0 +1,96 @@
+"""The guards by themselves: what counts as this machine where it listens on more than loopback."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+
+from hive_subagent.guards import LocalOnly, OwnerOnly, TokenHoldersOnly
+
+
+async def status(app: Any, *headers: tuple[str, str], kind: str = "http", **further: Any) -> int:
+    """The status that `app` answers a request with; 0 where it answers nothing."""
+    raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
+    scope = {"type": kind, "method": "GET", "path": "/", "headers": raw, **further}
+    told: list[int] = []
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            told.append(message["status"])
+
+    async def receive() -> Any:
+        return {"type": "http.disconnect"}
+
+    await app(scope, receive, send)
+    return told[0] if told else 0
+
+
+async def inside(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "http":
+        await PlainTextResponse("in")(scope, receive, send)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+async def test_behind_a_wildcard_any_address_is_served_and_no_other_name(host: str) -> None:
+    """R25: a literal address is never the name of a page."""
+    guard = LocalOnly(inside, host=host, port=80)
+    for name in ("10.0.0.5", "10.0.0.5:80", "[fd00::1]:80", "localhost", "127.0.0.1:8080"):
+        assert await status(guard, ("Host", name)) == 200, name
+    for name in ("evil.example", "box.lan", "10.0.0.5.evil.example", "0x7f000001"):
+        assert await status(guard, ("Host", name)) == 421, name
+    assert await status(guard, ("Host", "10.0.0.5"), ("Origin", "http://10.0.0.5:80")) == 200
+    assert await status(guard, ("Host", "10.0.0.5"), ("Origin", "http://evil.example:80")) == 403
+
+
+async def test_the_name_that_is_listened_on_is_served(anyio_backend: str) -> None:
+    guard = LocalOnly(inside, host="Box.Lan", port=8717)
+    for name in ("box.lan", "BOX.lan:8717", "localhost"):
+        assert await status(guard, ("Host", name)) == 200, name
+    assert await status(guard, ("Host", "other.lan")) == 421
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        [("Host", "localhost"), ("Host", "evil.example")],
+        [("Host", "evil.example"), ("Host", "localhost")],
+        [("Host", "evil.example@localhost")],
+        [("Host", "localhost/evil")],
+        [("Host", "localhost?evil")],
+        [("Host", "localhost\\evil")],
+    ],
+)
+async def test_a_host_that_is_missing_doubled_or_more_than_a_name_is_refused(
+    headers: list[tuple[str, str]],
+) -> None:
+    """R25: a proxy or a parser may read it otherwise than we do."""
+    assert await status(LocalOnly(inside, host="127.0.0.1", port=80), *headers) == 421
+
+
+async def test_every_origin_has_to_be_ours(anyio_backend: str) -> None:
+    guard = LocalOnly(inside, host="127.0.0.1", port=80)
+    ours, theirs = ("Origin", "http://127.0.0.1:80"), ("Origin", "http://evil.example")
+    host = ("Host", "127.0.0.1")
+    assert await status(guard, host, ours) == 200
+    assert await status(guard, host, ours, theirs) == 403
+    assert await status(guard, host, theirs, ours) == 403
+
+
+async def test_the_life_of_the_app_passes_every_guard(anyio_backend: str) -> None:
+    for guard in (
+        LocalOnly(inside, host="127.0.0.1", port=80),
+        OwnerOnly(inside, "token"),
+        TokenHoldersOnly(inside, lambda token: False),
+    ):
+        assert await status(guard, kind="lifespan") == 0
+
+
+async def test_a_token_holder_is_known_by_the_path_alone(anyio_backend: str) -> None:
+    guard = TokenHoldersOnly(inside, lambda token: token == "known")
+    assert await status(guard, path_params={"token": "known"}) == 200
+    assert await status(guard, ("Authorization", "Bearer known"), path_params={}) == 404
+    assert await status(guard, path_params={"token": "unknown"}) == 404
