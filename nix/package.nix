@@ -11,6 +11,8 @@
   hypothesis,
   pytestCheckHook,
   bash,
+  gitMinimal,
+  perl,
   procps,
   util-linux,
 }:
@@ -57,7 +59,9 @@ buildPythonApplication {
   ];
 
   nativeCheckInputs = [
+    gitMinimal
     hypothesis
+    perl
     procps
     pytestCheckHook
     util-linux

@@ -56,6 +56,8 @@ let
           inherit (pkgs)
             bash
             fetchFromGitHub
+            gitMinimal
+            perl
             procps
             util-linux
             ;
@@ -94,9 +96,11 @@ let
   // lib.genAttrs [
     "bash"
     "claude-code"
+    "gitMinimal"
     "gnumake"
     "nixfmt"
     "nixfmt-tree"
+    "perl"
     "procps"
     "util-linux"
   ] (name: named name { });
