@@ -58,12 +58,17 @@ class Owner:
         if call.session_id and call.session_id in _command(call.pid):
             call.left.append(f"claude itself, pid {call.pid}")
 
-    async def pester(self, calls: list[Call], random: Random) -> None:
-        """Interrupt what runs under a name, as often as it takes if that never ends."""
+    async def pester(self, calls: list[Call], random: Random, answered: anyio.Event) -> None:
+        """Interrupt what runs under a name, as often as it takes if that never ends.
+
+        `answered` is set with the first answer; some interrupts come before it.
+        """
         endless = any(not call.plan.endings for call in calls)
         if not endless and random.random() < 0.6:
             return
         accepted: list[bool] = []
+        if random.random() < 0.7:
+            await answered.wait()
         await anyio.sleep(random.choice([0.0, 0.05, 0.3, 0.6]) * random.random())
         while True:
             async with anyio.create_task_group() as tasks:

@@ -70,10 +70,11 @@ async def _burst(owner: Owner, work: Work, calls: list[Call], random: Random) ->
         call.burst = burst
         # another call of the burst may have put a session that never began in its place
         call.resumable = not burst or call.tool == "start"
+    answered = anyio.Event()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(owner.pester, calls, random)
+        tasks.start_soon(owner.pester, calls, random, answered)
         for call in calls:
-            tasks.start_soon(_one, owner, work, call)
+            tasks.start_soon(_one, owner, work, call, answered)
     well = [call for call in calls if call.answer == "well"]
     if len(well) > 1:  # which of them a look at the name was about cannot be known
         for call in well:
@@ -81,8 +82,10 @@ async def _burst(owner: Owner, work: Work, calls: list[Call], random: Random) ->
     return max(well, key=lambda call: call.answered or 0.0).session_id if well else ""
 
 
-async def _one(owner: Owner, work: Work, call: Call) -> None:
-    if await owner.make(call):
+async def _one(owner: Owner, work: Work, call: Call, answered: anyio.Event) -> None:
+    well = await owner.make(call)
+    answered.set()
+    if well:
         await owner.see_out(call, work.token(call.number))
     elif "is running already" not in call.error:
         owner.look_for_rest(call, work.token(call.number))
