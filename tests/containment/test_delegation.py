@@ -129,6 +129,17 @@ def test_a_leaf_has_its_limits_before_anything_runs_in_it(tmp_path: Path, identi
     assert not leaf.exists()
 
 
+def test_a_run_may_have_half_of_the_processes_that_the_unit_may_have(
+    tmp_path: Path, identity: str
+) -> None:
+    """Else one that forks without end takes from the daemon what it needs to end it."""
+    hierarchy, unit = plain_unit(tmp_path)
+    (unit / "pids.max").write_text("1149\n")
+    containment = Containment.create(identity=identity, hierarchy=hierarchy)
+    containment.open("one")
+    assert (unit / "run-one/pids.max").read_text() == "574"
+
+
 def test_a_run_may_lower_the_limit_and_not_raise_it(tmp_path: Path, identity: str) -> None:
     hierarchy, unit = plain_unit(tmp_path)
     containment = Containment.create(identity=identity, memory_max=512 << 20, hierarchy=hierarchy)

@@ -41,11 +41,16 @@ class Leaves:
                 leaf.set_if_there("memory.swap.max", "0")
             # the kernel takes the largest process, usually a tool, and claude goes on to tell it
             leaf.set_if_there("memory.oom.group", "0")
-            leaf.set_if_there("pids.max", str(self._pids_max))
+            leaf.set_if_there("pids.max", str(self._most_pids()))
         except OSError as error:
             self.remove(leaf)
             raise Refused(f"cgroup {leaf.path}: limits not taken: {error.strerror}") from None
         return leaf
+
+    def _most_pids(self) -> int:
+        """One run that forks without end must leave the daemon the means to end it."""
+        of_the_unit = self.unit.number("pids.max")
+        return self._pids_max if of_the_unit is None else min(self._pids_max, of_the_unit // 2)
 
     def left_over(self, *, but: Iterable[Cgroup] = ()) -> list[Cgroup]:
         """The leaves that are there, without those of open runs."""
