@@ -41,7 +41,9 @@ def test_a_line_over_the_cap_is_skipped_told_and_the_next_one_read() -> None:
     """R1, R2."""
     framer = LineFramer(max_line=10)
     assert lines_of(framer, b"12345678", b"901", b"23", b"4\nnext\n") == [b"next"]
-    assert framer.skipped == 1
+    assert (framer.skipped, framer.skipped_head) == (1, b"12345678901")
+    assert lines_of(framer, b"abcdefghijk\nlast\n") == [b"last"]
+    assert (framer.skipped, framer.skipped_head[:11]) == (2, b"abcdefghijk")
 
 
 @given(

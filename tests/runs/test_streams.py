@@ -44,6 +44,27 @@ async def test_a_line_over_the_cap_is_left_out_and_the_turn_goes_on(
     assert claude.skipped_lines == 1
 
 
+@pytest.mark.parametrize("version", [OLD, NEW])
+async def test_a_result_over_the_cap_ends_the_run_as_failed(
+    home: House,
+    version: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """R1, R2: claude waited for a next message, and the run for the result that was left out."""
+    defaults = framing.LineFramer.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "max_line", MIB // 2)
+    live = await home.begin(script({"big_text": MIB}, version=version))
+    view = await home.ended()
+    assert view.state == "failed"
+    assert "its result is a line of over" in (view.message or "")
+    assert "is left out" in caplog.text
+    assert live.run is not None
+    assert live.run.claude is not None
+    assert not is_alive(live.run.claude.pid)
+
+
 async def test_a_reader_that_breaks_ends_the_run_as_failed_and_the_session_goes_on(
     home: House,
 ) -> None:
@@ -115,6 +136,8 @@ async def test_a_chatty_stderr_stops_nothing_and_its_end_is_kept(home: House) ->
     assert (await home.run(script(noise, text("done")))).result == "done"
     view = await home.run(script(noise, {"stderr": "the last words\n"}, {"exit": 2}))
     assert view.state == "failed"
+    told = "x\nthe last words (claude exited with 2 and gave no result)"
+    assert (view.message or "").endswith(told)
     live = await home.begin(script(noise, {"stderr": "the last words\n"}, HANG))
     assert live.run is not None
     claude = live.run.claude

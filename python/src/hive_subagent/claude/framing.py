@@ -9,6 +9,9 @@ from __future__ import annotations
 MAX_LINE = 64 * 1024 * 1024
 """Bytes of the longest line that is kept; a longer one is skipped and counted."""
 
+HEAD = 32
+"""Bytes of a skipped line that are kept, so that it can be told what it was."""
+
 
 class LineFramer:
     """Cuts a stream into blocks of whole lines; never raises, whatever the bytes are."""
@@ -19,6 +22,7 @@ class LineFramer:
         self._size = 0
         self._skipping = False
         self.skipped = 0
+        self.skipped_head = b""
 
     @property
     def tail(self) -> bytes:
@@ -35,8 +39,8 @@ class LineFramer:
             data = data[first_end + 1 :]
             self._skipping = False
         elif self._size + first_end > self._max_line:
+            self._drop(data)
             data = data[first_end + 1 :]
-            self._drop()
         last_end = data.rfind(b"\n")
         block, tail = data[: last_end + 1], data[last_end + 1 :]
         if self._size and block:
@@ -51,13 +55,14 @@ class LineFramer:
         if self._skipping:
             return
         if self._size + len(piece) > self._max_line:
-            self._drop()
+            self._drop(piece)
             self._skipping = True
         elif piece:
             self._held.append(piece)
             self._size += len(piece)
 
-    def _drop(self) -> None:
+    def _drop(self, piece: bytes) -> None:
+        self.skipped_head = b"".join((*self._held[:HEAD], piece))[:HEAD]
         self._held.clear()
         self._size = 0
         self.skipped += 1

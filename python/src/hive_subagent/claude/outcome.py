@@ -14,6 +14,9 @@ from typing import Any
 
 from hive_subagent.models import Cause
 
+STDERR_TOLD = 4_000
+"""Bytes of the end of stderr that a failure tells: the reason stands last."""
+
 _HALTED = frozenset({"hook_stopped", "stop_hook_prevented"})
 
 # claude ends with 128+N when it handles a signal itself (143 after SIGTERM)
@@ -87,7 +90,7 @@ def decide(
     `halted` says that we answered its hook with a halt.
     `oom` says that the kernel's OOM killer took the process. `stderr` is its last words.
     """
-    stderr = stderr.strip()
+    stderr = _end_of(stderr.strip())
     if stopped_by is not None:
         return Killed(stopped_by, exit.signal_name if exit else None)
     if result is not None and _is_completed(result):
@@ -107,6 +110,11 @@ def decide(
     if stderr:
         return Failed(f"{stderr} (claude exited with {exit.code} and gave no result)")
     return Failed(f"claude exited with {exit.code} and gave no result")
+
+
+def _end_of(stderr: str) -> str:
+    data = stderr.encode("utf-8", "replace")
+    return data[-STDERR_TOLD:].decode("utf-8", "ignore").lstrip()
 
 
 def final_text(result: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import logging
 import os
 import signal
 import subprocess
@@ -21,11 +22,13 @@ import anyio
 
 from hive_subagent.claude import hooks, protocol
 from hive_subagent.claude.conversation import Conversation, Event, Message
-from hive_subagent.claude.framing import LineFramer
+from hive_subagent.claude.framing import MAX_LINE, LineFramer
 from hive_subagent.claude.hooks import Steering
 from hive_subagent.claude.invocation import Invocation
 from hive_subagent.claude.outcome import Exit
 from hive_subagent.errors import SubagentError
+
+log = logging.getLogger(__name__)
 
 STDERR_KEPT = 64 * 1024
 """Bytes of the end of stderr that are kept for the error."""
@@ -48,8 +51,11 @@ class _Stdout(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self.broken is not None:
             return
+        skipped = self.framer.skipped
         try:
             block = self.framer.feed(data)
+            if self.framer.skipped > skipped:
+                self._tell_skipped(self.framer.skipped_head)
             if block:
                 self._conversation.block(block)
             else:
@@ -57,6 +63,12 @@ class _Stdout(asyncio.Protocol):
         except Exception as error:  # a dead reader must end the run, not look alive
             self.broken = f"reading claude's output failed: {error!r}"
             self._changed()
+
+    def _tell_skipped(self, head: bytes) -> None:
+        log.warning("a line of claude over %d bytes is left out: %r...", MAX_LINE, head)
+        if protocol.is_result(head):
+            # claude waits for a next message after it, and we would wait for it
+            raise ValueError(f"its result is a line of over {MAX_LINE} bytes")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.ended = True

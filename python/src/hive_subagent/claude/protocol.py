@@ -56,6 +56,11 @@ def telling_lines(lines: Sequence[bytes]) -> list[bytes]:
     return [line for line in lines if line[:size] != _MODEL or _TOOL in line]
 
 
+def is_result(head: bytes) -> bool:
+    """Whether a line that begins so is a result, as 2.1.197 and as 2.1.332 write one."""
+    return head.startswith((b'{"type":"result"', b'{"duration_api_ms":'))
+
+
 def parse(line: bytes) -> dict[str, Any] | None:
     """The event on a line, or None for plain text, half an object and anything else."""
     try:
