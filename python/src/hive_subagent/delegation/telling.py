@@ -22,6 +22,7 @@ from hive_subagent.runs import wording
 from hive_subagent.runs.records import SessionRecord
 from hive_subagent.runs.session import ended_view
 from hive_subagent.runs.text import RESULT_LIMIT
+from hive_subagent.visible import on_lines
 
 CHILD_NOTE = """
 Another agent gave you this task and waits for its end. You work alone: nobody can be asked, and you
@@ -76,7 +77,7 @@ def notice(
         name=delegation,
         session_id="",
         kind="delegation",
-        text="\n\n".join(parts),
+        text=on_lines("\n\n".join(parts)),
         report_file=None,
         at=at,
         children=children,

@@ -11,6 +11,7 @@ from hive_subagent.runs import wording
 from hive_subagent.runs.records import SessionRecord
 from hive_subagent.runs.session import ended_view
 from hive_subagent.todos.outbox import Outbox
+from hive_subagent.visible import on_lines
 
 _KINDS: dict[StopReason, NoticeKind] = {
     StopReason.TURN_ENDED: "finished",
@@ -32,7 +33,8 @@ def tell(
     """Write the ending of `record` to its report files and hand its notice to the outbox."""
     ending = record.ending
     assert ending is not None
-    text = "\n\n".join([wording.ending(ended_view(record)), *further_words])
+    # it is made to be shown, and holds a subagent's words
+    text = on_lines("\n\n".join([wording.ending(ended_view(record)), *further_words]))
     reports = dict.fromkeys(r for r in (record.report_file, *further_reports) if r)
     problems = [append_report(Path(report), f"{ending.at} {text}\n") for report in reports]
     outbox.settle(

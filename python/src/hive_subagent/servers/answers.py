@@ -10,6 +10,7 @@ from pydantic import BaseModel, WrapValidator
 from pydantic_core.core_schema import ValidatorFunctionWrapHandler
 
 from hive_subagent.errors import SubagentError
+from hive_subagent.visible import on_lines
 
 
 def _none_or_text(value: Any, text: ValidatorFunctionWrapHandler) -> Any:
@@ -28,12 +29,14 @@ async def answering(work: Awaitable[tuple[BaseModel, str]]) -> CallToolResult:
 
     The text stands in both, since Claude Code shows its model nothing but the structured content
     where there is any (measured with 2.1.197 and 2.1.332). Our own errors become tool errors
-    word for word: their texts are made to be read.
+    word for word: their texts are made to be read. A subagent's words in a text have their control
+    characters as escapes; the structured fields carry them as they are.
     """
     try:
         reply, text = await work
     except SubagentError as error:
         return refusal(str(error))
+    text = on_lines(text)
     return CallToolResult(
         content=[TextContent(type="text", text=text)],
         structured_content={"text": text, **reply.model_dump(mode="json")},
@@ -42,4 +45,4 @@ async def answering(work: Awaitable[tuple[BaseModel, str]]) -> CallToolResult:
 
 def refusal(text: str) -> CallToolResult:
     """A tool error; raised, it would reach the model with a prefix."""
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+    return CallToolResult(content=[TextContent(type="text", text=on_lines(text))], is_error=True)
