@@ -46,12 +46,13 @@ class Child:
         """Give it an ending where its run left none: it never began, or could not be started."""
         if self.record.ending is not None:
             return
-        killed = self.stopped_by is not None
+        cause = self.stopped_by or self.session.stopped_by
+        killed = cause is not None
         ending = Ending(
             run_id=str(uuid.uuid4()),
             state=State.KILLED if killed else State.FAILED,
             stop_reason=StopReason.KILLED if killed else StopReason.FAILED,
-            cause=self.stopped_by,
+            cause=cause,
             message=None if killed else self.trouble or wording.BROKEN,
             # no turn of it has begun
             turn=0,

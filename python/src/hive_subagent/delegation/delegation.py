@@ -96,6 +96,14 @@ class Delegation:
             self._carrier.tasks.start_soon(self._watch, child, answer)
 
     async def _watch(self, child: Child, answer: asyncio.Future[StartReply]) -> None:
+        try:
+            await self._see_out(child, answer)
+        except Exception:
+            # its promise stays, so the next daemon tells it; nobody may wait for that
+            log.exception("delegation %s broke at the end of `%s`", self.id, child.name)
+            self.over.set()
+
+    async def _see_out(self, child: Child, answer: asyncio.Future[StartReply]) -> None:
         """See one child to its end; its time runs from the beginning of its own work."""
         session = child.session
         try:

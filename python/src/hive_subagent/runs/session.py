@@ -65,6 +65,11 @@ class LiveSession:
         elif self._stopped_by is None:
             self._stopped_by = cause
 
+    @property
+    def stopped_by(self) -> Cause | None:
+        """What stopped the run, or its beginning."""
+        return self.run.stopped_by if self.run is not None else self._stopped_by
+
     def look(self) -> None:
         """Keep the evidence of life up to date."""
         if self.run is not None and self.run.claude is not None:
