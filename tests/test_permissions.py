@@ -233,3 +233,20 @@ def test_the_parts_are_those_of_the_claims_above() -> None:
         "beyond",
     }
     assert replace(TOP, mode="bypassPermissions") == TOP
+
+
+@pytest.mark.parametrize(
+    ("permissions", "writes"),
+    [
+        (TOP, True),
+        (CHILD, True),
+        (Permissions.of("bypassPermissions", denied=["WebFetch", "Bash(git push *)"]), True),
+        (Permissions.of("bypassPermissions", tools=["Read", "Write"]), True),
+        (Permissions.of("bypassPermissions", tools=["Read", "Edit"]), False),
+        (Permissions.of("bypassPermissions", denied=["Bash", "Write"]), False),
+        (Permissions.of("acceptEdits"), False),
+        (Permissions.of("plan"), False),
+    ],
+)
+def test_who_writes_anywhere(permissions: Permissions, *, writes: bool) -> None:
+    assert permissions.writes_anywhere == writes

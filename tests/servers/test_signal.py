@@ -12,9 +12,10 @@ from mcp import Client
 from support import rpc
 from support.daemon import Daemon
 from support.house import house
-from support.stub import HANG, need_help, script, text
+from support.stub import HANG, goal_reached, need_help, script, text
 
 from hive_subagent.errors import Refused
+from hive_subagent.servers.signal import REPORTS_LIMIT
 
 LIST = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}).encode()
 
@@ -168,3 +169,42 @@ async def test_no_token_is_in_the_log_or_in_what_a_model_reads(daemon: Daemon) -
         assert token not in told
     assert token not in daemon.log
     assert token not in json.dumps(await daemon.notice(name))
+
+
+async def test_a_subagent_that_cannot_write_gets_nothing_written_where_it_likes(
+    world: Daemon,
+) -> None:
+    """R29: else its last answer would become a line of any file of its user's."""
+    world.settings = {"tools": ["Read"], "setting_sources": ""}
+    world.start()
+    profile = world.root / "home" / ".profile"
+    profile.write_text("# mine\n")
+    report = world.root / "report.md"
+    does = script(goal_reached("done", report_file=str(profile)), text("rm -rf /"))
+    name = await world.begin(does, goal="g", report_file=str(report))
+    notice = await world.notice(name)
+    assert profile.read_text() == "# mine\n"
+    assert "rm -rf /" in report.read_text(), "the owner's own choice is another matter"
+    assert notice["report_file"] == str(report)
+    assert f"named as its report file: {profile}. Nothing was added there" in notice["text"]
+
+
+async def test_a_report_file_of_a_subagent_that_can_write_is_added_to(daemon: Daemon) -> None:
+    report = daemon.root / "own-report.md"
+    report.write_text("what I did\n")
+    name = await daemon.begin(script(goal_reached("done", report_file=str(report))), goal="g")
+    notice = await daemon.notice(name)
+    assert report.read_text().startswith("what I did\n")
+    assert "reports its goal reached" in report.read_text()
+    assert notice["report_file"] == str(report)
+
+
+async def test_a_subagent_can_name_so_many_report_files_and_no_more(daemon: Daemon) -> None:
+    """Nothing grows by what it says again."""
+    name, url = await begin_with_url(daemon)
+    for number in (*range(40), *range(40)):
+        rpc.call(url, "goal_reached", {"report_file": f"r{number}.md"})
+    rpc.call(url, "goal_reached", {"report_file": "x" * 100_000})
+    await daemon.must("interrupt", name=name)
+    written = {file.name for file in daemon.work_dir.glob("r*.md")}
+    assert written == {f"r{number}.md" for number in range(REPORTS_LIMIT)}

@@ -148,6 +148,14 @@ class Permissions:
             or not self.denied <= UNATTENDED
         )
 
+    @property
+    def writes_anywhere(self) -> bool:
+        """Whether nothing but its user keeps it from writing into a file of its choice."""
+        return self.mode == "bypassPermissions" and any(
+            (self.tools is None or tool in self.tools) and tool not in self.denied
+            for tool in ("Bash", "Write")
+        )
+
     def flags(self) -> Flags:
         """How claude is held to it."""
         if self.mode == "plan" and not self.beyond:

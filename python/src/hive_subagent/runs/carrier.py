@@ -23,7 +23,7 @@ from hive_subagent.models import Cause, StartReply, State, StopReason
 from hive_subagent.runs import wording
 from hive_subagent.runs.happenings import finished, started
 from hive_subagent.runs.holding import archive, identify, settle_in, take_lock
-from hive_subagent.runs.launch import Launch, McpAccess, grant_for, invoke
+from hive_subagent.runs.launch import Launch, McpAccess, grant_for, invoke, permissions_of
 from hive_subagent.runs.records import Ending, Records
 from hive_subagent.runs.registry import Registry
 from hive_subagent.runs.run import Run
@@ -234,7 +234,12 @@ class Carrier:
             self.records.save(record)
         except SubagentError as error:
             log.error("how run %s ended is told, but cannot be kept: %s", run.run_id, error)
-        self._tell(session, run.signals.report_files, missed)
+        reports = run.signals.report_files
+        if reports and not permissions_of(record, self.settings).writes_anywhere:
+            # what it may not do itself, we do not do for it
+            missed.append(wording.reports_left(reports))
+            reports = []
+        self._tell(session, reports, missed)
         dead = ", ".join(f"{p.pid} ({p.command})" for p in run.died.values())
         reason = record.ending.stop_reason if record.ending else None
         log.info(

@@ -18,6 +18,7 @@ from hive_subagent.models import (
     WaitReply,
 )
 from hive_subagent.runs.prompts import turns
+from hive_subagent.visible import on_one_line
 
 BROKEN = "the daemon itself failed at this; its log has the trace"
 
@@ -258,6 +259,15 @@ def undelivered(note: Undelivered) -> str:
     text = note.text if len(note.text) <= 200 else note.text[:200] + "…"
     after = "" if note.kind == "stop" else "; it is kept for the next turn"
     return f"Not delivered before the run ended: {note.kind} {note.id} ({text}){after}."
+
+
+def reports_left(files: Sequence[str]) -> str:
+    """What a notice says of report files that a subagent named without being able to write them."""
+    named = ", ".join(on_one_line(file) for file in files)
+    return (
+        f"It named as its report file: {named}. Nothing was added there, since this subagent may"
+        " not write wherever it likes."
+    )
 
 
 def missed(*, name: str, words: str, config_dir: str, directory: str) -> str:
