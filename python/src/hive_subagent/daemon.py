@@ -10,6 +10,7 @@ import argparse
 import errno
 import json
 import logging
+import math
 import os
 import resource
 import signal
@@ -41,7 +42,7 @@ from hive_subagent.instance import (
 from hive_subagent.intervention.interventions import Interventions
 from hive_subagent.models import Health
 from hive_subagent.notify import notify, pet_watchdog
-from hive_subagent.patience import ImpatientProtocol
+from hive_subagent.patience import HEADER_S, ImpatientProtocol
 from hive_subagent.runs import evidence
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.records import Records
@@ -198,6 +199,8 @@ class _Server(uvicorn.Server):
                 ws="none",
                 loop="asyncio",
                 lifespan="on",
+                # as long as the client's own 5 s, a call can meet the hanging up half-way
+                timeout_keep_alive=math.ceil(HEADER_S),
                 timeout_graceful_shutdown=HTTP_GRACE_S,
             )
         )
