@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import secrets
+import shutil
 import sys
 import tempfile
 import time
@@ -27,19 +28,22 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="of scripts and moments; timing stays random")
     arguments = parser.parse_args()
     seed = secrets.randbelow(1 << 32) if arguments.seed is None else arguments.seed
-    print(f"seed {seed}", flush=True)
     wrong = 0
-    with tempfile.TemporaryDirectory(prefix="hive-chaos-") as place:
-        for name, part in (
-            ("storm", lambda root: storm(root, total=arguments.runs, seed=seed)),
-            ("crashes", lambda root: crashes(root, rounds=arguments.crashes, seed=seed)),
-        ):
-            root = Path(place, name)
-            root.mkdir()
-            began = time.monotonic()
-            findings = anyio.run(part, root)
-            wrong += _report(name, findings, seed, time.monotonic() - began)
-    return 1 if wrong else 0
+    place = Path(tempfile.mkdtemp(prefix="hive-chaos-"))
+    print(f"seed {seed}, everything is kept in {place} if it goes wrong", flush=True)
+    for name, part in (
+        ("storm", lambda root: storm(root, total=arguments.runs, seed=seed)),
+        ("crashes", lambda root: crashes(root, rounds=arguments.crashes, seed=seed)),
+    ):
+        root = place / name
+        root.mkdir()
+        began = time.monotonic()
+        findings = anyio.run(part, root)
+        wrong += _report(name, findings, seed, time.monotonic() - began)
+    if wrong:
+        return 1
+    shutil.rmtree(place)
+    return 0
 
 
 def _report(name: str, findings: Findings, seed: int, seconds: float) -> int:
