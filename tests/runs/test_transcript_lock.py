@@ -40,6 +40,7 @@ async def test_a_second_daemon_of_the_same_claude_is_refused_what_the_first_has_
                 await other.supervisor.status("shared")
         view, _ = await home.supervisor.status("shared")
         assert view.state == "running"
+        assert "me too" not in transcript(home, view.session_id).read_text()
         await home.supervisor.interrupt("shared")
 
 

@@ -6,6 +6,8 @@ import logging
 from collections.abc import Collection
 from pathlib import Path
 
+import anyio
+
 from hive_subagent.claude import transcripts
 from hive_subagent.claude.conversation import Conversation
 from hive_subagent.claude.process import RunningClaude
@@ -17,8 +19,8 @@ from hive_subagent.runs.session import LiveSession
 
 log = logging.getLogger(__name__)
 
-SETTLING_LINES = 32
-"""Lines of claude after which it is no longer expected to make a transcript."""
+SETTLING_PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+"""Seconds between two looks for a new session's transcript."""
 
 
 def take_lock(
@@ -60,7 +62,8 @@ async def settle_in(
 
     Claude makes a new transcript some 10 ms after its first lines (measured with 2.1.197).
     """
-    for _ in range(SETTLING_LINES):
+    await claude.until(lambda: claude.conversation.begun)
+    for pause_s in SETTLING_PAUSES_S:
         # once it is over nobody may be left to release a lock
         if claude.over or session.lock is not None:
             return
@@ -74,8 +77,9 @@ async def settle_in(
         except Exception:  # a lock that is not there must cost neither the run nor the daemon
             log.exception("settling in `%s` broke", session.record.name)
             return
-        seen = claude.conversation.lines
-        await claude.until(lambda seen=seen: claude.conversation.lines > seen)  # type: ignore[misc]
+        # not its next line: a claude whose API hangs says nothing after its init
+        with anyio.move_on_after(pause_s):
+            await claude.exited()
 
 
 def archive(config_dir: Path, predecessor: SessionRecord | None, records: Records) -> int:
