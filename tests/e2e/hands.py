@@ -32,7 +32,7 @@ class Gate:
         """Wait until the tool runs."""
         begun = anyio.Path(f"{self.file}.begun")
         with anyio.fail_after(30):
-            while not await begun.exists():
+            while not await begun.exists():  # noqa: ASYNC110
                 await anyio.sleep(0.02)
 
     @property
