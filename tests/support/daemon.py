@@ -24,14 +24,16 @@ CALL_S = 60.0
 
 @dataclass
 class Daemon:
-    """A world below `root`; `settings` and `environment` are used by the next `start`.
+    """A world below `root`.
 
+    `settings` and `environment` are used by the next `start`, `headers` go with each call.
     Grace times are short: with the stub nothing needs more, and a test should not wait for them.
     """
 
     root: Path
     settings: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
     url: str = ""
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
@@ -145,7 +147,8 @@ class Daemon:
     async def call(self, tool: str, **arguments: Any) -> Answer:
         """Call one tool, over a connection of its own."""
         return await anyio.to_thread.run_sync(
-            lambda: rpc.call(f"{self.url}/mcp", tool, arguments), limiter=self._limiter
+            lambda: rpc.call(f"{self.url}/mcp", tool, arguments, self.headers),
+            limiter=self._limiter,
         )
 
     async def must(self, tool: str, **arguments: Any) -> dict[str, Any]:

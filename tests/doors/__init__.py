@@ -1,0 +1,1 @@
+"""A client that misbehaves: nothing gets in, nothing grows, nothing is followed."""
