@@ -1,100 +1,65 @@
-"""Plays scenarios: `python3 -m driver [NAME ...]`, from vm-tests/debian."""
+"""Plays scenarios: `python3 -m driver [NAME ...]`, from vm-tests/debian.
+
+JOBS machines play at once, each on a copy of the disk with all its snapshots.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import os
+import queue
 import re
-import resource
-import signal
+import shutil
+import subprocess
 import sys
 import time
-import traceback
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from .install import UNIT, Install
-from .machine import Machine
+from .install import Install
+from .play import say
 from .snapshots import Snapshots
 
 PROJECT = Path(__file__).resolve().parents[3]
 CACHE = PROJECT / ".cache" / "vm"
 SCENARIOS = PROJECT / "vm-tests" / "scenarios"
-TIMEOUT_S = 15 * 60
 AGENT = re.compile(r"# agent: ([a-z]+)\n")
 
 
-def say(text: str) -> None:
-    """A line for whoever watches."""
-    sys.stderr.write(text + "\n")
+def agent_of(scenario: Path) -> str:
+    """The example agent that a scenario's first line names."""
+    found = AGENT.match(scenario.read_text())
+    assert found, f"{scenario}: the first line must be `# agent: NAME`"
+    return found[1]
 
 
-def cpu_s() -> float:
-    """CPU that ended emulators took: on a busy host it says more than the clock."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+class Stage:
+    """The disks to play on; one scenario at a time has each."""
 
+    def __init__(self, original: Path, jobs: int) -> None:
+        self._original = original
+        self._free: queue.Queue[Path] = queue.Queue()
+        for number in range(jobs):
+            self._free.put(self._copy(CACHE / f"stage-{number}.qcow2"))
 
-@contextlib.contextmanager
-def subtest(name: str) -> Iterator[None]:
-    """A part of a scenario, by name."""
-    say(f"  {name}")
-    yield
+    def _copy(self, disk: Path) -> Path:
+        shutil.copyfile(self._original, disk)
+        return disk
 
+    def play(self, scenario: Path, snapshot: str) -> tuple[bool, str]:
+        """Whether it passed, and the line that says so."""
+        disk = self._free.get()
+        command = [sys.executable, "-m", "driver.play", str(disk), snapshot, str(scenario)]
+        out_dir = CACHE / "out" / scenario.stem
+        ran = subprocess.run([*command, str(out_dir)], capture_output=True, text=True)
+        # in one piece, since others play meanwhile
+        say(f"scenario {scenario.stem}\n{ran.stdout}{ran.stderr}")
+        self._free.put(disk if ran.returncode == 0 else self._copy(disk))
+        return ran.returncode == 0, ran.stderr.rstrip().rsplit("\n", 1)[-1]
 
-@contextlib.contextmanager
-def within(seconds: int) -> Iterator[None]:
-    """Raise TimeoutError in here when it takes longer."""
-
-    def ring(*_: object) -> None:
-        raise TimeoutError(f"not done within {seconds} s")
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def play(scenario: Path, snapshots: Snapshots) -> bool:
-    """Play one scenario in a machine of its own; whether it passed."""
-    source = scenario.read_text()
-    agent = AGENT.match(source)
-    assert agent, f"{scenario}: the first line must be `# agent: NAME`"
-    out_dir = CACHE / "out" / scenario.stem
-    machine = Machine(CACHE, out_dir)
-    scope: dict[str, object] = {
-        "machine": machine,
-        "machines": [machine],
-        "start_all": machine.start,
-        "subtest": subtest,
-    }
-    prelude = PROJECT / "vm-tests" / "prelude.py"
-    try:
-        with within(TIMEOUT_S):
-            snapshot = snapshots.of_agent(agent[1], out_dir)
-    except Exception:
-        say(traceback.format_exc())
-        return False
-    try:
-        with within(TIMEOUT_S):
-            machine.start(snapshot)
-            for part in (prelude, scenario):
-                exec(compile(part.read_text(), str(part), "exec"), scope)
-    except Exception:
-        say(traceback.format_exc())
-        with contextlib.suppress(Exception), within(60):
-            say(machine.execute(f"journalctl -u {UNIT} -n 60 --no-pager")[1])
-            say(machine.execute(f"systemctl status {UNIT} --no-pager | head -n 40")[1])
-        return False
-    else:
-        return True
-    finally:
-        machine.crash()
-        if not machine.clean:
-            # the emulator did not close the file itself: make it anew next time
-            (CACHE / "image.key").unlink(missing_ok=True)
+    def close(self) -> None:
+        """Remove the disks."""
+        while not self._free.empty():
+            self._free.get().unlink()
 
 
 def main(names: list[str]) -> int:
@@ -103,18 +68,26 @@ def main(names: list[str]) -> int:
     if unknown := [name for name in names if name not in known]:
         say(f"no such scenario: {' '.join(unknown)}; there are: {' '.join(known)}")
         return 2
+    chosen = [known[name] for name in names or known]
+
+    began = time.monotonic()
     snapshots = Snapshots(CACHE, Install(PROJECT, CACHE))
-    results: list[tuple[bool, str]] = []
-    for name in names or known:
-        say(f"scenario {name}")
-        began, cpu = time.monotonic(), cpu_s()
-        passed = play(known[name], snapshots)
-        took = f"{time.monotonic() - began:6.1f} s, {cpu_s() - cpu:6.1f} s of CPU"
-        results.append((passed, f"{'passed' if passed else 'FAILED'} in {took}  {name}"))
-        say(f"scenario {name}: {results[-1][1]}\n")
+    agents = sorted({agent_of(scenario) for scenario in chosen})
+    ready = {agent: snapshots.of_agent(agent, CACHE / "out" / agent) for agent in agents}
+    say(f"the machines of {', '.join(agents)} are ready after {time.monotonic() - began:.0f} s\n")
+
+    jobs = min(len(chosen), int(os.environ.get("JOBS") or 1))
+    stage = Stage(snapshots.disk, jobs)
+    try:
+        with ThreadPoolExecutor(jobs) as pool:
+            ended = pool.map(lambda s: stage.play(s, ready[agent_of(s)]), chosen)
+            results = list(ended)
+    finally:
+        stage.close()
     for _, line in results:
         say(line)
     good = sum(passed for passed, _ in results)
+    say(f"all scenarios: {time.monotonic() - began:.0f} s with JOBS={jobs}")
     say(f"{good} passed, {len(results) - good} failed")
     return 0 if good == len(results) else 1
 

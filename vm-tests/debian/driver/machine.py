@@ -22,12 +22,12 @@ SHUTDOWN_S = 120.0
 
 
 class Machine(Commands):
-    """One machine with the disk in `image`; it starts at the first command, as NixOS's does."""
+    """One machine; it starts at the first command, as NixOS's does."""
 
     name = "machine"
 
-    def __init__(self, image: Path, out_dir: Path) -> None:
-        self._image = image
+    def __init__(self, disk: Path, out_dir: Path) -> None:
+        self._disk = disk
         self.out_dir = out_dir
         self._qemu: Qemu | None = None
         self._shell: RootShell | None = None
@@ -43,7 +43,7 @@ class Machine(Commands):
         self._read_to = 0
         servers = [listen(self._run / name) for name in ("shell.sock", "data.sock")]
         try:
-            self._qemu = Qemu(self._image, self._run, snapshot=snapshot)
+            self._qemu = Qemu(self._disk, self._run, snapshot=snapshot)
             for server in servers:
                 server.settimeout(20)
             shell, data = (server.accept()[0] for server in servers)

@@ -29,8 +29,9 @@ def version() -> str:
     return out.stdout.decode().splitlines()[0]
 
 
-def command_line(image: Path, run: Path, snapshot: str | None) -> list[str]:
-    """`image` holds disk, kernel and initrd; the sockets and the serial log go to `run`."""
+def command_line(disk: Path, run: Path, snapshot: str | None) -> list[str]:
+    """Kernel and initrd lie beside the disk; the sockets and the serial log go to `run`."""
+    image = disk.parent
     return [
         "qemu-system-x86_64",
         *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
@@ -38,7 +39,7 @@ def command_line(image: Path, run: Path, snapshot: str | None) -> list[str]:
         *("-m", str(MEMORY_MIB)),
         *("-kernel", str(image / "vmlinuz"), "-initrd", str(image / "initrd.gz")),
         *("-append", KERNEL),
-        *("-drive", f"if=none,id=root,file={image / 'disk.qcow2'},format=qcow2,cache=unsafe"),
+        *("-drive", f"if=none,id=root,file={disk},format=qcow2,cache=unsafe"),
         *("-device", "virtio-blk-pci,drive=root"),
         *("-serial", f"file:{run / 'serial.log'}"),
         *("-qmp", f"unix:{run / 'qmp.sock'},server=on,wait=off"),
@@ -54,12 +55,12 @@ def command_line(image: Path, run: Path, snapshot: str | None) -> list[str]:
 class Qemu:
     """A running emulator. The caller listens on `shell.sock` and `data.sock` beforehand."""
 
-    def __init__(self, image: Path, run: Path, *, snapshot: str | None) -> None:
+    def __init__(self, disk: Path, run: Path, *, snapshot: str | None) -> None:
         log = (run / "qemu.log").open("wb")
         self._log = run / "qemu.log"
         # a group of its own, so that ^C at a terminal reaches the driver, which ends it properly
         self.process = subprocess.Popen(
-            command_line(image, run, snapshot),
+            command_line(disk, run, snapshot),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -17,13 +17,14 @@ class Snapshots:
 
     def __init__(self, cache: Path, install: Install) -> None:
         self._cache = cache
+        self.disk = cache / "disk.qcow2"
         self._install = install
         machine = [qemu.version(), *qemu.MACHINE, str(qemu.MEMORY_MIB), qemu.KERNEL]
         self._machine_key = hashlib.sha256("\0".join(machine).encode()).hexdigest()[:8]
 
     def _there(self) -> list[str]:
         listed = subprocess.run(
-            ["qemu-img", "snapshot", "-l", str(self._cache / "disk.qcow2")],
+            ["qemu-img", "snapshot", "-l", str(self.disk)],
             capture_output=True,
             check=True,
             text=True,
@@ -33,20 +34,27 @@ class Snapshots:
     def _drop(self, prefix: str) -> None:
         for name in self._there():
             if name.startswith(prefix):
-                disk = str(self._cache / "disk.qcow2")
-                subprocess.run(["qemu-img", "snapshot", "-d", name, disk], check=True)
+                subprocess.run(["qemu-img", "snapshot", "-d", name, str(self.disk)], check=True)
+
+    def _end(self, machine: Machine) -> None:
+        machine.crash()
+        if not machine.clean:
+            # the emulator did not close the file itself: have it made anew next time
+            (self._cache / "image.key").unlink(missing_ok=True)
 
     def ready(self, out_dir: Path) -> str:
         """The name of the snapshot right after the boot."""
         name = f"ready-{self._machine_key}"
         if name not in self._there():
             self._drop("")
-            machine = Machine(self._cache, out_dir)
-            with machine.nested("booting the machine"):
-                machine.start()
-                machine.succeed("systemctl is-system-running --wait || true")
-            machine.snapshot(name)
-            machine.crash()
+            machine = Machine(self.disk, out_dir)
+            try:
+                with machine.nested("booting the machine"):
+                    machine.start()
+                    machine.succeed("systemctl is-system-running --wait || true")
+                machine.snapshot(name)
+            finally:
+                self._end(machine)
         return name
 
     def of_agent(self, agent: str, out_dir: Path) -> str:
@@ -56,7 +64,7 @@ class Snapshots:
             return name
         ready = self.ready(out_dir)
         self._drop(f"{agent}-")
-        machine = Machine(self._cache, out_dir)
+        machine = Machine(self.disk, out_dir)
         try:
             machine.start(ready)
             with machine.nested(f"installing agent {agent} and starting its unit"):
@@ -74,5 +82,5 @@ class Snapshots:
                 machine.succeed("python3 /etc/hive-test/client.py --help >/dev/null")
             machine.snapshot(name)
         finally:
-            machine.crash()
+            self._end(machine)
         return name
