@@ -195,6 +195,37 @@ async def test_the_brief_is_there_in_every_turn_byte_for_byte(daemon: Daemon, ve
     assert (await daemon.ended(name))["result"] == brief
 
 
+async def test_a_session_is_not_continued_without_the_brief_it_had(daemon: Daemon) -> None:
+    """R21: it went on without a word, and so did one whose record could not be read."""
+    first = await daemon.run(script({"echo_brief": True}))
+    name, kept = first["name"], daemon.state_dir / "sessions" / first["session_id"]
+    (kept / "brief.md").rename(daemon.root / "away.md")
+    said = await daemon.refused("continue", name=name, prompt="go on")
+    assert f"{kept / 'brief.md'}: No such file" in said
+    (daemon.root / "away.md").rename(kept / "brief.md")
+    await daemon.must("continue", name=name, prompt="go on")
+    assert (await daemon.ended(name))["result"] == first["result"]
+
+
+async def test_a_record_that_cannot_be_read_is_named_and_not_passed_over(world: Daemon) -> None:
+    """R21: claude found the session by its title, and its goal, limits and report were gone."""
+    world.start()
+    first = await world.run(script(text("x")), goal="g", max_turns=1)
+    name = first["name"]
+    record = world.state_dir / "sessions" / first["session_id"] / "record.json"
+    whole = record.read_bytes()
+    assert world.stop() == 0
+    record.write_bytes(whole[:80])
+    world.start()
+    said = await world.refused("continue", name=name, prompt="go on")
+    assert f"what is kept of subagent `{name}` cannot be read" in said
+    assert str(world.state_dir / "names" / name) in said
+    assert len(said.splitlines()) == 1
+    record.write_bytes(whole)
+    await world.must("continue", name=name, prompt="go on")
+    assert (await world.ended(name))["goal"] == "g"
+
+
 async def test_old_transcripts_of_ours_are_not_cleaned_up(daemon: Daemon) -> None:
     """R23: claude deletes what is older than 30 days when it starts, unless it is told not to."""
     first = await daemon.run(script(text("old")))

@@ -18,6 +18,7 @@ from hive_subagent.instance import private_directory, read_ours, write_private
 from hive_subagent.models import Frozen, RunFigures, State, StopReason, Undelivered
 from hive_subagent.permissions import Permissions
 from hive_subagent.runs.checks import NAME
+from hive_subagent.visible import on_one_line
 
 log = logging.getLogger(__name__)
 
@@ -109,16 +110,18 @@ class Records:
                 " writable for the daemon"
             ) from None
 
-    def brief(self, session_id: str) -> Path | None:
-        """Where a session's brief lies; None for a session that came without one.
+    def brief(self, session_id: str) -> Path:
+        """Where the brief of a session of ours lies.
 
-        Raises Refused for one that was put in its place.
+        Raises Refused for one that is gone, or was put in its place.
         """
         path = self._folder(session_id) / "brief.md"
         try:
             plain = stat.S_ISREG(os.lstat(path).st_mode) and not path.parent.is_symlink()
-        except FileNotFoundError:
-            return None
+        except OSError as error:
+            raise Refused(
+                f"{path}: {error.strerror}; put the brief back, or `start` the session anew"
+            ) from None
         if not plain:
             raise Refused(f"{path} is not the brief that was kept there: put that back")
         return path
@@ -134,6 +137,22 @@ class Records:
         except (OSError, ValueError, SubagentError) as error:
             log.warning("the record of session %s cannot be read: %s", name, error)
             return None
+
+    def check_readable(self, name: str) -> None:
+        """Raise Refused where a name has a record and it cannot be read.
+
+        Its session without its brief, its limits and its permissions would be another one.
+        """
+        try:
+            self._read(name)
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, SubagentError) as error:
+            reason = on_one_line(str(error).partition("\n")[0])
+            raise Refused(
+                f"what is kept of subagent `{name}` cannot be read ({reason}): put it back, or"
+                f" remove {self._names / name} to go on without it"
+            ) from None
 
     def _read(self, name: str) -> SessionRecord:
         session_id = read_ours(self._names / name).decode().strip()

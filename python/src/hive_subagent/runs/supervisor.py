@@ -101,6 +101,7 @@ class Supervisor:
         base = self._settings.work_dir
         directory = checks.check_directory(dir or (known.dir if known else ""), base=base)
         if known is None:
+            self._carrier.records.check_readable(name)
             # existence is claude's business: it answers whether it has such a session there
             known = SessionRecord(name=name, session_id="", dir=str(directory), ours=False)
             refuse_if_title_is_open(self._settings.claude_config_dir, name, directory)
