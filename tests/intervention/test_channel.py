@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -192,3 +193,21 @@ async def test_an_idle_channel_wakes_nobody(tmp_path: Path) -> None:
     for channel in channels:
         channel.close()
     assert watches._fd is None
+
+
+async def test_a_channel_that_somebody_removed_holds_up_no_other(tmp_path: Path) -> None:
+    got: list[str] = []
+    watches = inotify.Watches()
+    channels = [
+        Channel(tmp_path / name, watches=watches, put=lambda kind, text: got.append(text))
+        for name in ("removed", "other")
+    ]
+    # both at once, so that the word of both comes in one
+    for channel in channels:
+        (channel.directory / "_keyinfo.txt").write_text("hear this")
+    shutil.rmtree(channels[0].directory)
+    with anyio.fail_after(BOUND_S):
+        while not got:  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+    for channel in channels:
+        channel.close()

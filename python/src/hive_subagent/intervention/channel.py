@@ -88,7 +88,10 @@ class Channel:
             pass
         except OSError as error:
             self._say(f"{name} cannot be taken: {error.strerror}")
-        found = [entry for entry in os.listdir(self.directory) if entry.startswith(prefix)]
+        try:
+            found = [entry for entry in os.listdir(self.directory) if entry.startswith(prefix)]
+        except OSError:  # somebody removed the channel, or is about to
+            return []
         return [self.directory / entry for entry in sorted(found)]
 
     def _take(self, name: str, kind: InterventionKind, claimed: Path) -> bool:

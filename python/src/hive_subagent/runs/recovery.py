@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+from hive_subagent.errors import SubagentError
 from hive_subagent.models import Cause, State, StopReason
 from hive_subagent.runs import wording
 from hive_subagent.runs.records import Ending, Records, SessionRecord
@@ -49,7 +50,15 @@ def recover(records: Records, outbox: Outbox, config_dir: Path) -> list[Unfinish
         )
         record = record.model_copy(update={"ending": ending})
         if known:
-            records.save(record)
+            _keep(records, record)
         log.warning("run %s of `%s` died with the daemon before this one", left.run_id, name)
         tell(record, outbox, further_words=words)
     return others
+
+
+def _keep(records: Records, record: SessionRecord) -> None:
+    # what cannot be kept is told all the same, and the daemon is needed even on a full disk
+    try:
+        records.save(record)
+    except SubagentError as error:
+        log.error("how `%s` ended is told, but cannot be kept: %s", record.name, error)
