@@ -208,9 +208,9 @@ def test_refused_requests_leave_nothing_behind(daemon: Daemon) -> None:
             assert 200 <= reply.status < 500, (method, path, headers, reply.status)
         connection.close()
 
-    storm(900)
+    storm(450)
     before = _resident_kib(daemon.process.pid)
-    storm(2700)
+    storm(1800)
     assert _resident_kib(daemon.process.pid) - before < 2048
     assert rpc.request(f"{daemon.url}/healthz").status == 200
 

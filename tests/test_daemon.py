@@ -74,6 +74,8 @@ async def test_a_signal_ends_every_child_tells_each_ending_and_exits_with_zero(
     assert world.owed() == []
     assert not (world.runtime_dir / "daemon.json").exists()
     assert list((world.runtime_dir / "mcp").iterdir()) == []
+    if number == signal.SIGINT:
+        return
     world.start()
     for name in names:
         session = await world.must("status", name=name)
