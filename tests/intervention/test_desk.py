@@ -23,14 +23,42 @@ def put(desk: Desk, kind: Any, text: str) -> Note:
     return note
 
 
+def state(note: Note) -> str:
+    return note.state
+
+
+def read(desk: Desk, *, lost: bool = False) -> None:
+    """What a hook was answered last goes in, and claude reads it or drops it."""
+    message = Message("m")
+    desk.sent(message)
+    message.consumed, message.lost = not lost, lost
+
+
 def test_a_step_hands_over_everything_that_waits_in_the_order_it_came() -> None:
     desk = Desk()
     first, second = put(desk, "info", "one"), put(desk, "redirect", "two")
     said = desk.at_step()
     assert isinstance(said, Say)
     assert said.text.index("one") < said.text.index(f"{MARK} two")
-    assert (first.state, second.state) == ("delivered", "delivered")
+    assert (state(first), state(second)) == ("queued", "queued")
+    read(desk)
+    assert (state(first), state(second)) == ("delivered", "delivered")
     assert desk.at_step() is None
+
+
+def test_what_claude_dropped_is_handed_over_again() -> None:
+    desk = Desk()
+    note = put(desk, "redirect", "one")
+    said = desk.at_step()
+    read(desk, lost=True)
+    assert state(note) == "queued"
+    assert desk.at_step() == said
+    stop = put(desk, "stop", "enough")
+    assert desk.at_step() == Halt("enough")
+    read(desk, lost=True)
+    assert desk.at_step() == Halt("enough")
+    read(desk)
+    assert state(stop) == "delivered"
 
 
 def test_what_a_hook_may_not_hand_over_goes_in_as_a_message() -> None:
@@ -41,10 +69,10 @@ def test_what_a_hook_may_not_hand_over_goes_in_as_a_message() -> None:
     assert said == Prompt(note.framed())
     message = Message("m")
     desk.sent(message)
-    assert note.state == "queued"
+    assert state(note) == "queued"
     assert desk.at_step() is None
     message.consumed = True
-    assert note.state == "delivered"
+    assert state(note) == "delivered"
 
 
 def test_a_stop_comes_before_everything_else_and_is_handed_over_once() -> None:
@@ -52,7 +80,8 @@ def test_a_stop_comes_before_everything_else_and_is_handed_over_once() -> None:
     info = put(desk, "info", "one")
     stop = put(desk, "stop", "enough")
     assert desk.at_step() == Halt("enough")
-    assert (stop.state, info.state) == ("delivered", "queued")
+    read(desk)
+    assert (state(stop), state(info)) == ("delivered", "queued")
     assert desk.halted
     assert [(left.kind, left.text) for left in desk.leave()] == [("info", "one")]
     assert [note.state for note in (stop, info)] == ["delivered", "missed"]
@@ -80,9 +109,9 @@ def test_a_preface_counts_once_its_message_was_consumed() -> None:
     assert desk.preface() == "[PARENT INFORMATION] old\n\n[PARENT INFORMATION] new"
     message = Message("m")
     desk.sent(message)
-    assert note.state == "queued"
+    assert state(note) == "queued"
     message.consumed = True
-    assert note.state == "delivered"
+    assert state(note) == "delivered"
     assert desk.leave() == ()
 
 
@@ -124,7 +153,9 @@ def test_nothing_is_handed_over_while_the_turn_is_being_cut() -> None:
     assert desk.at_end() is None
     message.consumed = True
     assert desk.at_step() == Halt("third")
+    read(desk)
     assert isinstance(desk.at_step(), Say)
+    read(desk)
     put(desk, "info", "fourth")
     desk.hush()
     assert desk.at_step() is None
@@ -179,7 +210,7 @@ def test_a_malformed_hook_call_takes_nothing_from_the_desk(given_: dict[str, Any
     note = put(desk, "redirect", "x")
     given_.pop("hook_event_name", None)
     assert hooks.ask({"subtype": "hook_callback", "input": given_}, desk) is None
-    assert note.state == "queued"
+    assert state(note) == "queued"
 
 
 class OneRunAfterAnother(RuleBasedStateMachine):
@@ -222,11 +253,8 @@ class OneRunAfterAnother(RuleBasedStateMachine):
         self.steered(self.desk.at_end())
 
     def steered(self, steer: object) -> None:
-        if isinstance(steer, Say):
-            self.took(steer.text)
-        elif isinstance(steer, Prompt):
+        if isinstance(steer, Say | Prompt):
             self.send(steer.text)
-        self.desk.hear({})
 
     @rule(cuts=st.booleans())
     def prompt(self, cuts: bool) -> None:
@@ -239,6 +267,12 @@ class OneRunAfterAnother(RuleBasedStateMachine):
             self.took(text)
         self.sent.clear()
         self.desk.hear({})
+
+    @rule()
+    def claude_drops_what_it_has_not_read(self) -> None:
+        for message, _ in self.sent:
+            message.lost = True
+        self.sent.clear()
 
     @rule()
     def next_run(self) -> None:

@@ -160,6 +160,22 @@ def test_an_interrupt_cancels_a_hook_that_is_awaited(home: Home) -> None:
     assert "TOO LATE" not in claude.result()["result"]
 
 
+def test_an_answer_is_echoed_and_its_context_stands_in_the_transcript(home: Home) -> None:
+    claude = home.start(*BOTH_WAYS, "--replay-user-messages")
+    hooks = {"PostToolBatch": [{"matcher": None, "hookCallbackIds": ["step"]}]}
+    claude.control("init", "initialize", hooks=hooks)
+    claude.until_type("control_response")
+    claude.user(directive({"bash": "true"}, SHOW))
+    asked = claude.until_type("control_request")
+    claude.answer(asked["request_id"], context("PostToolBatch", "INFO"))
+    assert claude.until_type("control_response")["response"]["request_id"] == asked["request_id"]
+    claude.result()
+    [path] = home.transcripts()
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    attached = [line["attachment"] for line in lines if line["type"] == "attachment"]
+    assert ["INFO"] in [attachment.get("content") for attachment in attached]
+
+
 def test_an_interrupt_while_a_hook_is_awaited_is_the_end_of_197(home: Home) -> None:
     claude = hooked(home, "PostToolBatch", version="2.1.197")
     claude.user(directive({"bash": "true"}, SHOW))

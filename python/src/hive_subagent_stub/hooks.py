@@ -177,6 +177,7 @@ class Hooks:
         name = f"{event}:{tool}" if tool else event
         if text := specific.get("additionalContext"):
             turn.seen.append(f"{name} hook additional context: {text}")
+            self._stub.session.attach("hook_additional_context", content=[text], hookEvent=event)
         if label is not None and answer.get("decision") == "block":
             reason = answer.get("reason") or ""
             turn.seen.append(f'{name} hook blocking error from command: "{label}": {reason}')
@@ -246,6 +247,7 @@ class Hooks:
         if self._deaf():
             return None
         request_id = uuid4()
+        stub.inbox.awaited.add(request_id)
         stub.out.emit({"type": "control_request", "request_id": request_id, "request": request})
         until = None if timeout_s is None else time.monotonic() + timeout_s
         answers = stub.inbox.answers
@@ -268,6 +270,7 @@ class Hooks:
     def _cancel(self, request_id: str, aborted: Aborted) -> None:
         """Measured: an answer that comes after this is dropped; 2.1.197 dies of it."""
         stub = self._stub
+        stub.inbox.awaited.discard(request_id)
         stub.out.emit({"type": "control_cancel_request", "request_id": request_id})
         if stub.version.old and aborted.by == "interrupt":
             from hive_subagent_stub.results import result

@@ -42,6 +42,7 @@ class Inbox:
         self._stub = stub
         self.queue: list[Message] = []
         self.answers: dict[str, Json] = {}
+        self.awaited: set[str] = set()  # our requests that have no answer yet
         self.interrupted = False
         self.bad_line: str | None = None
 
@@ -63,8 +64,16 @@ class Inbox:
         elif kind == "control_request":
             control.request(self._stub, value)
         elif kind == "control_response":
-            response = value.get("response") or {}
-            self.answers[str(response.get("request_id"))] = response
+            self._answer(value, value.get("response") or {})
+
+    def _answer(self, value: Json, response: Json) -> None:
+        """Measured: echoed like a message; one that nobody awaits any more is dropped."""
+        request_id = str(response.get("request_id"))
+        if request_id in self.awaited:
+            self.awaited.discard(request_id)
+            self.answers[request_id] = response
+            if self._stub.options.replay:
+                self._stub.out.emit(value)
 
     def _message(self, value: Json) -> None:
         content = (value.get("message") or {}).get("content", "")

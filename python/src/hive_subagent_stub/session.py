@@ -183,6 +183,11 @@ class Session:
         self._last_uuid = uuid
         self._write([entry])
 
+    def attach(self, kind: str, **about: object) -> None:
+        """Append something that the model is told besides messages."""
+        entry = {"type": "attachment", "attachment": {"type": kind, **about}, "uuid": uuid4()}
+        self._write([entry | {"timestamp": timestamp(), "sessionId": self.id}])
+
     def record_cost(self, total_usd: float) -> None:
         """Append what the session has cost so far."""
         if self.version.sums_cost_over_resume:

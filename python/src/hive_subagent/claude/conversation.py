@@ -21,14 +21,16 @@ WORD_LIMIT = 200
 
 @dataclass
 class Message:
-    """A message of ours and what has become of it.
+    """A message or an answer of ours, and what has become of it.
 
-    `cuts` says that what claude did before was interrupted for it.
+    `cuts` says that what claude did before was interrupted for it, `lost` that claude will not read
+    it any more.
     """
 
     uuid: str
     cuts: bool = False
     consumed: bool = False
+    lost: bool = False
     result: Event | None = None
 
 
@@ -62,6 +64,8 @@ class Conversation:
     _heard: list[Event] = field(default_factory=list)
     _unread: dict[str, Message] = field(default_factory=dict)
     _replays: bool = False
+    _answers: dict[str, Message] = field(default_factory=dict)
+    _echoes: bool = False
     _open_tools: dict[str, tuple[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -72,6 +76,11 @@ class Conversation:
         self.message = self._unread[uuid] = Message(uuid, cuts=cuts)
         self.later_result = None
         return self.message
+
+    def answered(self, request_id: str) -> Message:
+        """Note that a request of claude's was answered with something that is to arrive."""
+        self._answers[request_id] = Message(request_id)
+        return self._answers[request_id]
 
     def block(self, block: bytes) -> None:
         """Take in whole lines, each with its line end."""
@@ -136,6 +145,8 @@ class Conversation:
             self._result(event)
         elif kind == "control_request":
             self._control_request(event)
+        elif kind in ("control_response", "control_cancel_request"):
+            self._receipt(event)
         elif kind in ("assistant", "user"):
             self._turn(event)
         if self.hear is not None:
@@ -154,6 +165,7 @@ class Conversation:
     def _result(self, event: Event) -> None:
         if event.get("parent_tool_use_id") is not None:
             return
+        self._go_on()
         self._open_tools.clear()
         self.last_result = event
         if (cost := _number(event.get("total_cost_usd"))) is not None:
@@ -164,12 +176,12 @@ class Conversation:
         if message is None:
             return
         if message.result is None:
-            if self._answers(message, event):
+            if self._is_answer(message, event):
                 message.result = event
         elif isinstance(decide(event, None), Completed):
             self.later_result = event
 
-    def _answers(self, message: Message, event: Event) -> bool:
+    def _is_answer(self, message: Message, event: Event) -> bool:
         if not message.consumed and was_aborted(event):
             # a turn that was cut for this message says nothing about it
             return self.stopping or not message.cuts
@@ -182,6 +194,22 @@ class Conversation:
         if isinstance(request, dict) and isinstance(request_id, str):
             self.on_request(request_id, request)
 
+    def _receipt(self, event: Event) -> None:
+        # with --replay-user-messages claude also echoes our answers when it reads them; one that
+        # an interrupt overtook is cancelled instead, and dropped (measured: 2.1.197, 2.1.332)
+        response = event.get("response")
+        about = response if isinstance(response, dict) else event
+        if (answer := self._answers.pop(str(about.get("request_id")), None)) is not None:
+            self._echoes = self._echoes or about is response
+            answer.consumed, answer.lost = about is response, about is event
+
+    def _go_on(self) -> None:
+        """The agent works on: where answers are not echoed, it has read them by now."""
+        if not self._echoes:
+            for answer in self._answers.values():
+                answer.consumed = True
+            self._answers.clear()
+
     def _turn(self, event: Event) -> None:
         if event.get("isReplay") is True:
             self._replays = True
@@ -191,6 +219,7 @@ class Conversation:
             return
         if event.get("parent_tool_use_id") is not None:
             return
+        self._go_on()
         message = event.get("message")
         content = message.get("content") if isinstance(message, dict) else None
         for part in content if isinstance(content, list) else ():

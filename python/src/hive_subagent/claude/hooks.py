@@ -62,7 +62,7 @@ class Steering(Protocol):
         """When the agent would end its turn."""
 
     def sent(self, message: Message) -> None:
-        """The Prompt that was answered last went in as `message`."""
+        """What was answered last went in as `message`."""
 
     def hear(self, *events: Mapping[str, Any]) -> None:
         """What claude printed in one go that may be worth telling."""

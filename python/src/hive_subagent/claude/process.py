@@ -162,6 +162,8 @@ class RunningClaude:
             if isinstance(steer, hooks.Prompt):
                 # claude reads in order: it has the message before it goes on from here
                 steering.sent(self.send(steer.text))
+            elif steer is not None:
+                steering.sent(self.conversation.answered(request_id))
             self._write(hooks.reply(request_id, request, steer))
 
         self.conversation.on_request = answer

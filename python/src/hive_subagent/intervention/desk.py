@@ -60,11 +60,9 @@ class Desk:
         if (halt := self._halt()) is not None:
             return halt
         text = self.preface()
-        if not text or not hooks.fits(text):
-            return Prompt(text) if text else None
-        for note in self._chosen:
-            note.answered = True
-        return Say(text)
+        if not text:
+            return None
+        return Say(text) if hooks.fits(text) else Prompt(text)
 
     def at_end(self) -> Prompt | Halt | None:
         """A stop, or what makes the agent go on; information alone waits for the next turn."""
@@ -87,7 +85,7 @@ class Desk:
         return together(self._chosen)
 
     def sent(self, message: Message) -> None:
-        """What `preface` gave went in as part of `message`, and so did a Prompt."""
+        """What `preface` gave or a hook was answered went in as `message`, or as part of it."""
         for note in self._chosen:
             note.message = message
         self._chosen = []
@@ -111,7 +109,7 @@ class Desk:
         self.over = True
         for note in self._notes:
             note.over = True
-            note.answered |= stopped and note.kind == "stop"
+            note.carried_out |= stopped and note.kind == "stop"
         self._write_down()
         self._left()
         return self._kept
@@ -120,14 +118,15 @@ class Desk:
     def _unheard(self) -> bool:
         # claude drops what a hook answers once the turn was cut (measured with 2.1.197 and
         # 2.1.332), and nothing is to overtake a message that it has not read
-        return self._hushed or (self._message is not None and not self._message.consumed)
+        message = self._message
+        return self._hushed or not (message is None or message.consumed or message.lost)
 
     def _halt(self) -> Halt | None:
-        for note in self._notes:
-            if note.kind == "stop" and note.waits:
-                note.answered = self.halted = True
-                return Halt(note.text)
-        return None
+        stops = [note for note in self._notes if note.kind == "stop" and note.waits]
+        if not stops:
+            return None
+        self._chosen, self.halted = stops, True
+        return Halt(stops[0].text)
 
     def _write_down(self) -> None:
         undelivered = tuple(note.undelivered() for note in self._notes if note.state != "delivered")

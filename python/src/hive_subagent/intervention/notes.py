@@ -27,8 +27,8 @@ class Note:
     text: str
     id: str = field(default_factory=lambda: f"i-{secrets.token_hex(6)}")
     at: float = field(default_factory=time.monotonic)
-    answered: bool = False
     over: bool = False
+    carried_out: bool = False
     message: Message | None = None
 
     @classmethod
@@ -38,13 +38,13 @@ class Note:
 
     @property
     def waits(self) -> bool:
-        """Whether it has been neither answered nor sent."""
-        return not self.answered and self.message is None
+        """Whether it is still to be handed over."""
+        return self.message is None or self.message.lost
 
     @property
     def state(self) -> InterventionState:
-        """Where it stands; delivered: in a hook's answer, or in a message that claude consumed."""
-        if self.answered or (self.message is not None and self.message.consumed):
+        """Where it stands; delivered: in an answer or a message that claude has consumed."""
+        if self.carried_out or (self.message is not None and self.message.consumed):
             return "delivered"
         return "missed" if self.over else "queued"
 
