@@ -53,6 +53,15 @@ class Delegation:
         payload = {"name": self.id, "session_id": "", KIND: kept}
         self._carrier.outbox.owe(self._notice_id, payload)
 
+    def keep(self) -> None:
+        """Write down how those ended that have, where their own records will not say it."""
+        if self.over.is_set():
+            return
+        try:
+            self.promise()
+        except SubagentError as error:
+            log.error("delegation %s: its progress cannot be kept: %s", self.id, error)
+
     def begin(self) -> None:
         """Queue every child and let begin who can."""
         registry = self._carrier.registry
@@ -124,12 +133,13 @@ class Delegation:
 
     def _ended(self, child: Child) -> None:
         child.without_a_run()
-        if not child.begun:
-            self._remember(child)
         ending = child.record.ending
         assert ending is not None
         for name in self._schedule.end(child.name, end_of(ending)):
             self._stop(self._children[name], Cause.CANCELLED)
+        if not child.begun:
+            self._remember(child)
+            self.keep()
         self._drop_cancelled(Cause.CANCELLED)
         self._settle_if_over()
 
@@ -143,14 +153,16 @@ class Delegation:
     def _drop_cancelled(self, cause: Cause) -> None:
         """Give those an ending who were in the queue and will never begin."""
         registry = self._carrier.registry
-        for name in self._schedule.ended:
-            child = self._children[name]
-            if registry.leave_queue(child.session):
-                child.stopped_by = child.stopped_by or cause
-                child.without_a_run()
-                self._remember(child)
-                self._carrier.records.forget(child.record.session_id)
-                child.session.over.set()
+        children = [self._children[name] for name in self._schedule.ended]
+        dropped = [child for child in children if registry.leave_queue(child.session)]
+        for child in dropped:
+            child.stopped_by = child.stopped_by or cause
+            child.without_a_run()
+            self._remember(child)
+            self._carrier.records.forget(child.record.session_id)
+            child.session.over.set()
+        if dropped:
+            self.keep()
 
     def _remember(self, child: Child) -> None:
         # a name that meant an earlier session goes on meaning that
@@ -158,13 +170,7 @@ class Delegation:
             self._carrier.registry.remember(child.record)
 
     def _settle_if_over(self) -> None:
-        if self.over.is_set():
-            return
-        if not self._schedule.over:
-            try:
-                self.promise()
-            except SubagentError as error:
-                log.error("delegation %s: its progress cannot be kept: %s", self.id, error)
+        if self.over.is_set() or not self._schedule.over:
             return
         self._carrier.registry.freed.remove(self._fill)
         told = [Told(child.record, child.session.further) for child in self._children.values()]

@@ -6,6 +6,7 @@ import math
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from hive_subagent.delegation.child import Child
 from hive_subagent.delegation.delegation import Delegation
@@ -47,6 +48,7 @@ class _Asked:
     model: str | None
     dir: str | None
     taken: set[str] = field(default_factory=set)
+    programs: dict[Path, str] = field(default_factory=dict)
 
 
 class Delegations:
@@ -59,6 +61,8 @@ class Delegations:
         self._registry = carrier.registry
         self._roles = roles
         self._current: Delegation | None = None
+        # where the search for a name begins that was never used
+        self._numbers: dict[str, int] = {}
 
     @property
     def roles(self) -> Mapping[str, Role]:
@@ -134,6 +138,8 @@ class Delegations:
         directory = checks.check_directory(
             task.dir or asked.dir or "", base=self._settings.work_dir
         )
+        if directory not in asked.programs:
+            asked.programs[directory] = self._supervisor.check_claude(directory)
         wishes = Wishes(model=task.model or asked.model or role.model)
         record = wishes.granted(
             SessionRecord(
@@ -154,7 +160,7 @@ class Delegations:
         return Launch(
             record=record,
             order=Order(prompt=prompt, turn_timeout_s=record.turn_timeout_s),
-            program=self._supervisor.check_claude(directory),
+            program=asked.programs[directory],
             brief=None,
             predecessor=predecessor,
         )
@@ -185,9 +191,10 @@ class Delegations:
                 raise Refused(f"name `{name}` stands twice in this call: use another")
             self._registry.check_name_free(name)
             return name
-        number = 1
+        number = self._numbers.get(role.name, 1)
         while not self._is_new(name := f"{role.name}-{number}", taken):
             number += 1
+        self._numbers[role.name] = number
         return name
 
     def _is_new(self, name: str, taken: set[str]) -> bool:

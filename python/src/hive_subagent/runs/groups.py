@@ -11,6 +11,7 @@ import anyio
 from hive_subagent.errors import Refused
 from hive_subagent.models import Cause, InterruptReply, ProcessInfo, SessionView
 from hive_subagent.runs import wording
+from hive_subagent.visible import on_one_line
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,9 @@ class Group(Protocol):
     def stop(self, cause: Cause, *, step_s: float, force: bool = False) -> None:
         """Stop what runs and drop what waits; called again it only hurries."""
 
+    def keep(self) -> None:
+        """Write down how those ended that have: one of its sessions is about to change."""
+
     def died(self) -> Sequence[ProcessInfo]:
         """The processes that died with its sessions."""
 
@@ -46,8 +50,8 @@ def find(groups: Mapping[str, Group], name: str) -> Group:
     group = groups.get(name)
     if group is None:
         raise Refused(
-            f"nothing is known of a delegation `{name[:80]}`: how it ended was told in its notice;"
-            " `status` shows its children by name"
+            f"nothing is known of a delegation `{on_one_line(name[:80])}`: how it ended was told in"
+            " its notice; `status` shows its children by name"
         )
     return group
 

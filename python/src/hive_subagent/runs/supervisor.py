@@ -110,7 +110,9 @@ class Supervisor:
                 f"subagent `{name}` was started in {known.dir}, not in {directory}: leave `dir`"
                 " out, it cannot move a session"
             )
-        # a child that goes on is a run of its own owner's, under the ceiling it was given
+        # a child that goes on is a run by itself, under the ceiling it was given
+        if (group := self._registry.groups.get(known.delegation or "")) is not None:
+            group.keep()
         record = wishes.granted(known.model_copy(update={"delegation": None}), self._settings)
         program = self.check_claude(directory)
         reply, begun = await self._carrier.launch(
