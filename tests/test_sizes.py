@@ -34,7 +34,7 @@ def test_a_size_is_bytes_or_a_number_with_a_unit(text: str | int, size: int) -> 
 def test_anything_else_is_refused_by_name(text: str | int) -> None:
     with pytest.raises(ValueError, match="is not a size") as refusal:
         parse_size(text)
-    assert repr(text) in str(refusal.value)
+    assert repr(text)[:80] in str(refusal.value)
 
 
 @given(st.text())

@@ -16,5 +16,6 @@ def parse_size(text: str | int) -> int:
     match = None if isinstance(text, bool) else _SIZE.fullmatch(str(text))
     size = int(match[1]) * 1024 ** _POWERS[match[2].upper()] if match else 0
     if not 0 < size < 2**63:
-        raise ValueError(f"{text!r} is not a size; write bytes, or a number with K, M, G or T")
+        shown = repr(text)[:80]
+        raise ValueError(f"{shown} is not a size; write bytes, or a number with K, M, G or T")
     return size
