@@ -12,7 +12,7 @@ import anyio
 import httpx2
 from mcp.shared.exceptions import MCPError
 
-from chaos.daemon import Daemon
+from chaos.daemon import ELSEWHERE, Daemon
 from chaos.ledger import Call, Findings, Violation, judge
 from chaos.neighbour import Neighbour
 from chaos.owner import Owner, owner_of
@@ -56,9 +56,10 @@ async def _crash_amid(daemon: Daemon, work: Work, number: int, random: Random) -
     for index in range(AT_ONCE):
         # now and then a name that has been used: its session is being archived, or goes on
         old = random.choice(work.calls) if work.calls and random.random() < 0.2 else None
-        reusable = old is not None and all(old.name != call.name for call in calls)
-        name = old.name if old is not None and reusable else f"r{number}-{index}"
-        call = work.new("start", name, random)
+        if old is not None and any(old.name == call.name for call in calls):
+            old = None
+        call = work.new("start", old.name if old else f"r{number}-{index}", random)
+        call.dir = old.dir if old else random.choice(["", ELSEWHERE])
         call.daemon_died = True
         calls.append(call)
     delay = random.uniform(0, random.choice([0.1, 1.0, 2.5]))
@@ -121,7 +122,10 @@ async def _resume(owner: Owner, work: Work, calls: list[Call], random: Random) -
             if known and owner.daemon.transcript(known):
                 number = len(work.calls)
                 plan = finishing(random, work.token(number))
-                tasks.start_soon(_go_on, owner, work, work.new("continue", call.name, random, plan))
+                again = work.new("continue", call.name, random, plan)
+                # of a start that was never answered the daemon may know nothing, claude does
+                again.dir = "" if call.answer == "well" else call.dir
+                tasks.start_soon(_go_on, owner, work, again)
 
 
 async def _go_on(owner: Owner, work: Work, call: Call) -> None:

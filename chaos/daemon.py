@@ -15,6 +15,9 @@ from typing import Any
 import anyio
 
 BIN = Path(sys.executable).parent
+ELSEWHERE = "elsewhere"
+"""A directory below `work_dir` for sessions that do not live in it."""
+
 READY_S = 60.0
 STOP_S = 60.0
 
@@ -30,7 +33,7 @@ class Daemon:
         self.root = root
         self.state, self.runtime = root / "state", root / "run"
         self.work, self.claude, self.log = root / "work", root / "claude", root / "log"
-        for directory in (self.work, self.claude):
+        for directory in (self.work / ELSEWHERE, self.claude):
             directory.mkdir(parents=True)
         self.url = ""
         self._settings = settings

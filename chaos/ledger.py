@@ -22,12 +22,13 @@ Notice = Mapping[str, Any]
 
 @dataclass
 class Call:
-    """One `start` or `continue`. Times are seconds since the epoch."""
+    """One `start` or `continue`. Times are seconds since the epoch, `dir` below `work_dir`."""
 
     number: int
     tool: Literal["start", "continue"]
     name: str
     plan: Plan
+    dir: str = ""
     burst: int = 0
     sent: float = 0.0
     answered: float | None = None

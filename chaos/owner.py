@@ -109,6 +109,8 @@ def _arguments(daemon: Daemon, call: Call) -> dict[str, Any]:
     plan = call.plan
     directive = f"[[STUB {json.dumps(plan.script)}]]"
     arguments: dict[str, Any] = {"name": call.name, "max_turns": plan.max_turns}
+    if call.dir:
+        arguments["dir"] = call.dir
     # every turn of a goal run repeats the goal, so the script travels with it
     arguments["goal"] = f"{directive} call {call.number}" if plan.goal else ""
     prompt = "Go on." if plan.goal else f"{directive} Go on."
