@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 import sys
 from pathlib import Path
@@ -92,6 +93,21 @@ def test_a_file_in_the_place_of_a_folder_is_named(
     code, said = run(tmp_path, monkeypatch, capsys)
     assert code == 2
     assert str(place) in said
+
+
+def test_a_runtime_directory_without_room_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It ended with a traceback, once everything else was up."""
+    before, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+        code, said = run(tmp_path, monkeypatch, capsys)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, hard))
+    assert code == 2
+    assert f"{tmp_path / 'run' / 'daemon.json'} cannot be written: File too large" in said
+    assert list((tmp_path / "run").glob("daemon.json*")) == []
 
 
 def test_a_taken_port_is_exit_three_and_nothing_was_touched(

@@ -110,7 +110,7 @@ async def serve(settings: Settings) -> None:
         held.enter_context(lock_directory(settings.state_dir, about))
         if settings.runtime != settings.state_dir:
             held.enter_context(lock_directory(settings.runtime, about))
-        _remove_stale(settings.runtime / "daemon.json")
+        _make_way(settings.runtime / "daemon.json")
         if settings.todo_sinks is None:
             # our own; one that is named is its owner's business
             private_directory(settings.state_dir / "todos")
@@ -233,12 +233,21 @@ async def _stop_on_signal(
         await anyio.sleep_forever()
 
 
-def _remove_stale(file: Path) -> None:
-    """Of a daemon that crashed: it would send clients to whoever has that port now."""
+def _make_way(file: Path) -> None:
+    """Remove that of a daemon that crashed, and see that ours can be written once we are ready.
+
+    It would send clients to whoever has that port now. Raises ConfigurationError.
+    """
+    trial = file.with_name(f"{file.name}.trial")
     try:
         file.unlink(missing_ok=True)
+        write_private(trial, bytes(1024))  # more than it will hold
+        trial.unlink()
     except OSError as error:
-        raise ConfigurationError(f"{file} is in the way: {error.strerror}; remove it") from None
+        raise ConfigurationError(
+            f"{file} cannot be written: {error.strerror}; remove what is there, make room, or name"
+            " another runtime_dir"
+        ) from None
 
 
 def _tell_ready(settings: Settings, url: str, instance: str) -> None:
