@@ -115,7 +115,8 @@ async def test_a_stopped_process_is_ended_too(tmp_path: Path) -> None:
         assert live.run.claude is not None
         stat_file = Path(f"/proc/{live.run.claude.pid}/stat")
         await until(lambda: stat_file.read_text().rpartition(")")[2].split()[0] == "T")
-        await home.supervisor.interrupt("agent")
+        _, said = await home.supervisor.interrupt("agent")
+        assert "`agent` was stopped by SIGKILL in the end" in said
         view = await home.ended()
         assert (view.cause, view.signal) == ("interrupt", "SIGKILL")
 

@@ -221,6 +221,8 @@ def _ending_sentence(view: SessionView) -> str:
 def interrupted(reply: InterruptReply, view: SessionView) -> str:
     """The answer of `interrupt`."""
     how = "by force" if reply.forced else "gently"
+    if not reply.forced and view.signal == "SIGKILL":
+        how = "by SIGKILL in the end"
     dead = ", ".join(f"{p.pid} {p.command}" for p in reply.processes) or "none left to end"
     if view.stop_reason is None:
         told = "It had not said anything yet."
