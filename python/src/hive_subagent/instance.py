@@ -104,7 +104,7 @@ def lock_directory(path: Path, about: dict[str, Any]) -> DirectoryLock:
         ) from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _make_ours(descriptor, file)
+        make_ours(descriptor, file)
         os.ftruncate(descriptor, 0)
         os.write(descriptor, json.dumps({**about, "pid": os.getpid()}).encode() + b"\n")
     except BlockingIOError:
@@ -192,15 +192,22 @@ def read_ours(path: Path) -> bytes:
     Raises OSError.
     """
     with open(path, "rb", opener=_not_following) as file:
-        _make_ours(file.fileno(), path)
+        make_ours(file.fileno(), path)
         return file.read()
+
+
+def check_ours(path: Path) -> None:
+    """Raise OSError for a file that somebody else can have written, as `read_ours` does."""
+    with open(path, "rb", opener=_not_following) as file:
+        make_ours(file.fileno(), path)
 
 
 def _not_following(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
-def _make_ours(descriptor: int, path: Path) -> None:
+def make_ours(descriptor: int, path: Path) -> None:
+    """Raise OSError unless the open file is a regular one of ours or root's; make its mode 0600."""
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
         raise OSError(f"{path} is not a regular file")

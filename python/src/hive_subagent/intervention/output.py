@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hive_subagent.instance import make_ours
 from hive_subagent.runs.text import fit
 from hive_subagent.visible import on_one_line
 
@@ -43,6 +44,7 @@ class Output:
         try:
             file = os.open(self._path, flags | os.O_NONBLOCK, 0o600)
             try:
+                make_ours(file, self._path)
                 if os.fstat(file).st_size + len(data) > FILE_LIMIT:
                     os.ftruncate(file, 0)
                 os.write(file, data)
@@ -51,7 +53,7 @@ class Output:
         except OSError as error:
             if not self._failed:
                 self._failed = True
-                log.warning("%s is not written any more: %s", self._path, error.strerror)
+                log.warning("%s is not written any more: %s", self._path, error.strerror or error)
 
 
 def _lines(event: Mapping[str, Any]) -> list[str]:

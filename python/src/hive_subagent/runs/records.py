@@ -7,14 +7,12 @@
 from __future__ import annotations
 
 import logging
-import os
 import shutil
-import stat
 from pathlib import Path
 
 from hive_subagent.claude.transcripts import is_session_id
 from hive_subagent.errors import ConfigurationError, Refused, SubagentError
-from hive_subagent.instance import private_directory, read_ours, write_private
+from hive_subagent.instance import check_ours, private_directory, read_ours, write_private
 from hive_subagent.models import Frozen, RunFigures, State, StopReason, Undelivered
 from hive_subagent.permissions import Permissions
 from hive_subagent.runs.checks import NAME
@@ -117,13 +115,14 @@ class Records:
         """
         path = self._folder(session_id) / "brief.md"
         try:
-            plain = stat.S_ISREG(os.lstat(path).st_mode) and not path.parent.is_symlink()
+            if path.parent.is_symlink():
+                raise OSError("its folder is a symbolic link")
+            check_ours(path)
         except OSError as error:
             raise Refused(
-                f"{path}: {error.strerror}; put the brief back, or `start` the session anew"
+                f"{path}: {error.strerror or error}; put the brief back, or `start` the session"
+                " anew"
             ) from None
-        if not plain:
-            raise Refused(f"{path} is not the brief that was kept there: put that back")
         return path
 
     def by_name(self, name: str) -> SessionRecord | None:
