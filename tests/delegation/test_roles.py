@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_subagent.delegation.roles import SIZE_LIMIT, parse_role, read_roles
+from hive_subagent.delegation.roles import _KEYS, SIZE_LIMIT, parse_role, read_roles
 from hive_subagent.errors import ConfigurationError
 from hive_subagent.permissions import MODES, TOP, PermissionMode, Permissions
 
@@ -168,3 +168,15 @@ def test_a_role_means_what_was_written(mode: PermissionMode, tools: set[str]) ->
     found = parse_role("any", role(permission_mode=mode, tools=", ".join(tools)))
     assert found.permissions.mode == mode
     assert found.permissions.tools == frozenset(tools)
+
+
+def test_the_page_of_roles_lists_the_shipped_ones_as_they_are() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "roles.md").read_text()
+    rows = re.findall(r"^\| `([a-z-]+)` \| (.+?) \| `(\w+)` \| (.+?) \|$", page, re.MULTILINE)
+    assert [name for name, *_ in rows] == ["scout", "planner", "reviewer", "researcher", "worker"]
+    for name, _, mode, tools in rows:
+        found = read_roles(None)[name]
+        assert found.permissions.mode == mode
+        listed = set(re.findall(r"[A-Z]\w+", tools))
+        assert listed == (found.permissions.tools or set())
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) >= set(_KEYS)
