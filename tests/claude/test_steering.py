@@ -79,7 +79,7 @@ def test_a_turn_that_is_ended_for_good_ends_with_the_next_abort() -> None:
 
 def test_an_answer_is_consumed_when_it_is_echoed_and_lost_when_it_is_cancelled() -> None:
     conversation = working("m1")
-    first, second = conversation.answered("r1"), conversation.answered("r2")
+    first, second = (conversation.answered(id, uuid=id) for id in ("r1", "r2"))
     say(conversation, {"type": "control_response", "response": {"request_id": "r1"}})
     assert (first.consumed, first.lost, second.consumed) == (True, False, False)
     say(conversation, {"type": "assistant", "message": {"content": []}})
@@ -91,7 +91,7 @@ def test_an_answer_is_consumed_when_it_is_echoed_and_lost_when_it_is_cancelled()
 @pytest.mark.parametrize("event", [{"type": "assistant", "message": {"content": []}}, answer("")])
 def test_an_answer_counts_once_the_agent_goes_on_where_nothing_is_echoed(event: Any) -> None:
     conversation = working("m1")
-    given = conversation.answered("r1")
+    given = conversation.answered("r1", uuid="hook-1")
     say(conversation, event | {"parent_tool_use_id": "toolu_1"})
     assert not given.consumed
     say(conversation, event)
@@ -103,6 +103,7 @@ def test_an_answer_counts_once_the_agent_goes_on_where_nothing_is_echoed(event: 
     [
         ('{"type":"user","message":{},"uuid":"U"}', True),
         ('{"type":"attachment","attachment":{"source_uuid":"U"},"uuid":"V"}', True),
+        ('{"type":"attachment","attachment":{"toolUseID":"U"},"uuid":"V"}', True),
         ('{"type":"user","parentUuid":"U","uuid":"V"}', False),
         ('{"type":"queue-operation","operation":"remove","commandUuid":"U"}', False),
         ('{"type":"user","message":{"content":"\\"uuid\\":\\"U\\""},"uuid":"V"}', False),

@@ -173,7 +173,8 @@ def test_an_answer_is_echoed_and_its_context_stands_in_the_transcript(home: Home
     [path] = home.transcripts()
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     attached = [line["attachment"] for line in lines if line["type"] == "attachment"]
-    assert ["INFO"] in [attachment.get("content") for attachment in attached]
+    known = {a["toolUseID"]: a["content"] for a in attached if "toolUseID" in a}
+    assert known == {asked["request"]["tool_use_id"]: ["INFO"]}
 
 
 def test_an_interrupt_while_a_hook_is_awaited_is_the_end_of_197(home: Home) -> None:

@@ -31,6 +31,7 @@ class Hooks:
         if isinstance(configured, dict) and not stub.options.bare:
             self._configured = configured
         self._prompt_id = uuid4()
+        self._tool_use_id = ""  # of the event that is being told
         self._stopped = False  # PreToolUse said continue:false: the tool runs, then the turn ends
 
     def register(self, hooks: Json) -> None:
@@ -177,7 +178,8 @@ class Hooks:
         name = f"{event}:{tool}" if tool else event
         if text := specific.get("additionalContext"):
             turn.seen.append(f"{name} hook additional context: {text}")
-            self._stub.session.attach("hook_additional_context", content=[text], hookEvent=event)
+            about = {"content": [text], "hookName": name, "toolUseID": self._tool_use_id}
+            self._stub.session.attach("hook_additional_context", **about, hookEvent=event)
         if label is not None and answer.get("decision") == "block":
             reason = answer.get("reason") or ""
             turn.seen.append(f'{name} hook blocking error from command: "{label}": {reason}')
@@ -186,6 +188,7 @@ class Hooks:
         self, name: str, event: Json, *, tool_use_id: str, matched: str = ""
     ) -> Iterator[tuple[Json, str]]:
         """The answers of every hook of this event that matches the tool, each with its label."""
+        self._tool_use_id = tool_use_id
         for matcher in self._callbacks.get(name, []):
             if not _matches(matcher.get("matcher"), matched):
                 continue

@@ -77,9 +77,12 @@ class Conversation:
         self.later_result = None
         return self.message
 
-    def answered(self, request_id: str) -> Message:
-        """Note that a request of claude's was answered with something that is to arrive."""
-        self._answers[request_id] = Message(request_id)
+    def answered(self, request_id: str, *, uuid: str) -> Message:
+        """Note that a request of claude's was answered with something that is to arrive.
+
+        `uuid` is what its transcript will know it by.
+        """
+        self._answers[request_id] = Message(uuid)
         return self._answers[request_id]
 
     def block(self, block: bytes) -> None:
@@ -103,8 +106,8 @@ class Conversation:
 
     @property
     def unread(self) -> list[Message]:
-        """The messages that claude has not said to have consumed."""
-        return list(self._unread.values())
+        """The messages and answers that claude has not said to have consumed."""
+        return [*self._unread.values(), *self._answers.values()]
 
     @property
     def open_tool(self) -> OpenTool | None:

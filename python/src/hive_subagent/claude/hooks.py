@@ -105,6 +105,11 @@ def reply(request_id: str, request: Mapping[str, Any], steer: Steer | None) -> b
     return protocol.control_success(request_id, answer)
 
 
+def in_transcript(request: Mapping[str, Any]) -> str:
+    """By what the transcript knows the answer to a hook; empty where it will not."""
+    return str(request.get("tool_use_id") or "")
+
+
 def fits(text: str) -> bool:
     """Whether a hook may hand over this text."""
     return len(text.encode("utf-16-le", "surrogatepass")) <= 2 * TEXT_LIMIT

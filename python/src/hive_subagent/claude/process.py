@@ -163,7 +163,8 @@ class RunningClaude:
                 # claude reads in order: it has the message before it goes on from here
                 steering.sent(self.send(steer.text))
             elif steer is not None:
-                steering.sent(self.conversation.answered(request_id))
+                known_as = hooks.in_transcript(request)
+                steering.sent(self.conversation.answered(request_id, uuid=known_as))
             self._write(hooks.reply(request_id, request, steer))
 
         self.conversation.on_request = answer

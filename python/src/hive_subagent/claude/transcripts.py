@@ -103,7 +103,7 @@ def find(config_dir: Path, directory: str | os.PathLike[str], session_id: str) -
 
 
 def took_in(path: Path, uuid: str) -> bool:
-    """Whether a transcript holds our message of that uuid, in a turn of its own or within one.
+    """Whether a transcript holds our message or answer of that uuid.
 
     Only its end is searched: ask for messages that were sent last.
     """
@@ -113,8 +113,10 @@ def took_in(path: Path, uuid: str) -> bool:
             tail = transcript.read()
     except OSError:
         return False
-    # a message that merely waited is noted there too, under other keys
-    return any(b'"%s":"%s"' % (key, uuid.encode()) in tail for key in (b"uuid", b"source_uuid"))
+    # that opened a turn, that came within one, that a hook was answered; one that merely waited
+    # is noted there too, under another key
+    keys = (b"uuid", b"source_uuid", b"toolUseID")
+    return bool(uuid) and any(b'"%s":"%s"' % (key, uuid.encode()) in tail for key in keys)
 
 
 def archive(path: Path) -> Path:

@@ -30,7 +30,7 @@ from hive_subagent.runs.run import Run
 from hive_subagent.runs.session import LiveSession, ending_of, now, previous_of
 from hive_subagent.runs.steering import Steering, Steerings
 from hive_subagent.runs.telling import tell
-from hive_subagent.runs.undelivered import confirm, keep, without_stops
+from hive_subagent.runs.undelivered import confirm, keep, settled, without_stops
 from hive_subagent.settings import Settings
 from hive_subagent.todos.events import EventFeed
 from hive_subagent.todos.outbox import Outbox
@@ -119,6 +119,8 @@ class Carrier:
     def _steering(self, session: LiveSession) -> Steering | None:
         if self.steerings is None:
             return None
+        # a daemon can die before the run it began was owed anything
+        session.record, _ = settled(self.settings.claude_config_dir, session.record)
         keeping = partial(keep, session, records=self.records, registry=self.registry)
         return self.steerings.open(session, keep=keeping)
 
