@@ -9,7 +9,7 @@ from support.daemon import Daemon
 from support.processes import gone, until
 from support.stub import HANG, bash, script, text
 
-from delegation.handing import delegate, ends, over, says, until_state
+from delegation.handing import delegate, ends, over, says, tasks, until_state
 
 SLEEP = bash("perl -e 'sleep 100'")
 
@@ -145,3 +145,16 @@ async def test_nothing_of_the_queue_begins_while_the_daemon_stops(world: Daemon)
     (notice,) = world.notices(delegation)
     assert len(notice["children"]) == 6
     await until(lambda: world.owed() == [])
+
+
+async def test_what_a_child_was_not_told_before_the_crash_is_said(world: Daemon) -> None:
+    world.start()
+    gate = world.gate()
+    does = script({"tool": "Look", "gate": str(gate)}, text("x"))
+    reply = await world.must("delegate", tasks=tasks(does, name="steered"))
+    await world.in_tool("steered")
+    await world.must("intervene", name="steered", kind="info", text="the key is under the mat")
+    world.kill()
+    world.start()
+    notice = await world.notice(reply["delegation"])
+    assert "the key is under the mat" in notice["text"]

@@ -267,6 +267,6 @@ async def test_a_child_in_the_queue_says_that_it_waits(world: Daemon) -> None:
     everything = (await world.must("status"))["sessions"]
     assert [one["name"] for one in everything] == ["worker-1", "worker-2"]
     refusal = await world.refused("intervene", name="worker-2", kind="info", text="x")
-    assert "worker-2" in refusal
+    assert "`worker-2` waits in the queue" in refusal
     gate.touch()
     assert await ends(world, delegation) == {"worker-1": "finished", "worker-2": "finished"}

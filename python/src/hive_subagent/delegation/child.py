@@ -37,7 +37,9 @@ class Child:
         return ended_view(self.record) if self.record.ending else self.session.view()
 
     def stop(self, cause: Cause, *, step_s: float, force: bool) -> None:
-        """Stop its run."""
+        """Stop its run, unless it is over."""
+        if self.session.over.is_set():
+            return
         if self.stopped_by is None:
             self.stopped_by = cause
         self.session.stop(cause, step_s=step_s, force=force)

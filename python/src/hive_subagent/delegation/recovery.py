@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -12,8 +13,10 @@ from pydantic import ValidationError
 from hive_subagent.delegation.telling import Told, notice
 from hive_subagent.errors import SubagentError
 from hive_subagent.models import Cause, Frozen, State, StopReason, WaitPolicy
+from hive_subagent.runs import wording
 from hive_subagent.runs.records import Ending, Records, SessionRecord
 from hive_subagent.runs.session import now
+from hive_subagent.runs.undelivered import settled
 from hive_subagent.todos.outbox import Outbox, Unfinished
 
 log = logging.getLogger(__name__)
@@ -37,17 +40,14 @@ def recover_delegations(
         except ValidationError as error:
             log.error("what delegation %s had done cannot be read: %s", name, error.errors()[0])
             kept = Kept(policy="all", children=[])
-        children = [_as_it_ended(record, records) for record in kept.children]
-        told = [
-            Told(record or _killed(was, records))
-            for record, was in zip(children, kept.children, strict=True)
-        ]
+        told = [_told(name, record, records, config_dir) for record in kept.children]
+        whole = bool(told) and all(child.by_itself for child in told)
         written = notice(
             one.run_id,
             name,
-            told,
+            [Told(child.record, child.further) for child in told],
             policy=kept.policy,
-            cause=None if children and all(children) else Cause.DAEMON_STOP,
+            cause=None if whole else Cause.DAEMON_STOP,
             config_dir=config_dir,
             at=now(),
         )
@@ -59,36 +59,42 @@ KIND = "delegation"
 """The key of a promise by which it is known to be that of a delegation."""
 
 
-def _as_it_ended(record: SessionRecord, records: Records) -> SessionRecord | None:
-    """The child with its ending, if it had one: in the promise, or only in its session yet."""
+@dataclass(frozen=True)
+class _Child:
+    """A child with an ending: its own, or the one that the crash was."""
+
+    record: SessionRecord
+    by_itself: bool
+    further: tuple[str, ...] = ()
+
+
+def _told(delegation: str, record: SessionRecord, records: Records, config_dir: Path) -> _Child:
     if record.ending is not None:
-        return record
-    known = _known(record, records)
-    return known if known and known.ending else None
+        return _Child(record, by_itself=True)
+    known = records.by_name(record.name)
+    if known is None or known.session_id != record.session_id or known.delegation != delegation:
+        # its own session is kept from its beginning on: it had none
+        records.forget(record.session_id)
+        return _Child(_killed(record, turn=0), by_itself=False)
+    known, missed = settled(config_dir, known)
+    further = tuple(wording.undelivered(note) for note in missed)
+    if known.ending is not None:
+        return _Child(known, by_itself=True, further=further)
+    known = _killed(known, turn=1)
+    try:
+        records.save(known)
+    except SubagentError as error:
+        log.error("how `%s` ended is told, but cannot be kept: %s", known.name, error)
+    return _Child(known, by_itself=False, further=further)
 
 
-def _killed(record: SessionRecord, records: Records) -> SessionRecord:
-    known = _known(record, records)
+def _killed(record: SessionRecord, *, turn: int) -> SessionRecord:
     ending = Ending(
         run_id=str(uuid.uuid4()),
         state=State.KILLED,
         stop_reason=StopReason.KILLED,
         cause=Cause.DAEMON_STOP,
-        turn=1 if known else 0,
+        turn=turn,
         at=now(),
     )
-    record = (known or record).model_copy(update={"ending": ending})
-    if known is None:
-        records.forget(record.session_id)
-        return record
-    try:
-        records.save(record)
-    except SubagentError as error:
-        log.error("how `%s` ended is told, but cannot be kept: %s", record.name, error)
-    return record
-
-
-def _known(record: SessionRecord, records: Records) -> SessionRecord | None:
-    """The child's session as it is kept since its run began; None where it never did."""
-    known = records.by_name(record.name)
-    return known if known and known.session_id == record.session_id else None
+    return record.model_copy(update={"ending": ending})

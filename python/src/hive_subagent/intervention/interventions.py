@@ -80,6 +80,8 @@ class Interventions:
         checks.check_text("text", text)
         session = self._running(name)
         steered = self._steered.get(session) if session is not None else None
+        if session is not None and session.queued:
+            raise Refused(f"subagent `{name}` waits in the queue: intervene once it runs")
         if session is None or steered is None:
             raise Refused(
                 f"subagent `{name}` does not run, so there is nothing to intervene in: `continue`"
