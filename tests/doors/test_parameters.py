@@ -15,6 +15,7 @@ import pytest
 from mcp import Client
 from support import rpc
 from support.daemon import Daemon
+from support.processes import until
 from support.stub import HANG, script, text
 
 from doors.rude import Load, everything_below, signal_urls
@@ -58,6 +59,16 @@ FREE = {"prompt", "trigger", "goal", "text", "summary", "message", "task"}
 # a subagent that does not run
 ELSE = ("claude_bin", "nothing is known", "Parse error")
 CULPRITS = {"names": ("name", *ELSE)}
+
+
+NEEDED = {
+    "start": ("name", "prompt_file"),
+    "continue": ("name", "prompt"),
+    "interrupt": ("name",),
+    "wait": ("timeout_s",),
+    "intervene": ("name", "kind", "text"),
+    "delegate": ("tasks", "timeout_s"),
+}
 
 
 def parameters(schema: dict[str, Any]) -> Iterator[tuple[str, bool]]:
@@ -113,9 +124,9 @@ def assert_fit_to_be_shown(words: str) -> None:
     assert "Error executing tool" not in words, words
 
 
-def usual(daemon: Daemon) -> dict[str, Any]:
-    """What a parameter is given while another one is tried."""
-    return {
+def usual(daemon: Daemon, tool: str) -> dict[str, Any]:
+    """What the other parameters of a tool are given while one is tried."""
+    values: dict[str, Any] = {
         "name": "agent",
         "prompt_file": str(daemon.root / "brief.md"),
         "prompt": "go on",
@@ -124,6 +135,7 @@ def usual(daemon: Daemon) -> dict[str, Any]:
         "tasks": [{"task": "x", "role": "scout"}],
         "timeout_s": 1,
     }
+    return {name: values[name] for name in NEEDED.get(tool, ())}
 
 
 async def test_no_parameter_of_the_owners_tools_leads_anywhere(idle: Daemon) -> None:
@@ -132,7 +144,7 @@ async def test_no_parameter_of_the_owners_tools_leads_anywhere(idle: Daemon) -> 
     (idle.root / "brief.md").write_text("Do what the message says.")
     tools = await tools_of(url)
     assert {"start", "continue", "status", "interrupt", "wait", "intervene"} <= set(tools)
-    assert answer_to(url, "start", usual(idle))[1].startswith("claude_bin"), "all else is well"
+    assert answer_to(url, "start", usual(idle, "start"))[1].startswith("claude_bin")
     before = everything_below(idle.root)
     descriptors = Load.of(idle).descriptors
     tried = 0
@@ -142,7 +154,7 @@ async def test_no_parameter_of_the_owners_tools_leads_anywhere(idle: Daemon) -> 
             if parameter in FREE:
                 continue
             for trick in [*TRICKS.values(), *odd]:
-                given = {**usual(idle), parameter: [trick] if many else trick}
+                given = {**usual(idle, tool), parameter: [trick] if many else trick}
                 refused, words = answer_to(url, tool, given)
                 assert refused, (tool, parameter, trick)
                 assert_fit_to_be_shown(words)
@@ -150,7 +162,8 @@ async def test_no_parameter_of_the_owners_tools_leads_anywhere(idle: Daemon) -> 
                 tried += 1
     assert tried > 400
     assert everything_below(idle.root) == before
-    assert Load.of(idle).descriptors <= descriptors
+    # the last connection may still be on its way out
+    await until(lambda: Load.of(idle).descriptors <= descriptors, "no descriptor more than before")
 
 
 async def test_no_field_of_a_task_leads_anywhere(idle: Daemon) -> None:

@@ -26,6 +26,7 @@ from hive_subagent.runs.groups import is_group
 from hive_subagent.runs.supervisor import Supervisor
 from hive_subagent.runs.wishes import Wishes
 from hive_subagent.servers.answers import OptionalText, answering
+from hive_subagent.servers.arguments import PreciseServer
 from hive_subagent.servers.delegate import add_delegate
 
 INSTRUCTIONS = (
@@ -54,7 +55,7 @@ def build_agent_server(
     supervisor: Supervisor, interventions: Interventions, delegations: Delegations
 ) -> MCPServer:
     """The owner's server; one per app, since its session manager runs once."""
-    server = MCPServer("subagent", version=__version__, instructions=INSTRUCTIONS)
+    server = PreciseServer("subagent", version=__version__, instructions=INSTRUCTIONS)
 
     @server.tool(name="start")
     async def start(
