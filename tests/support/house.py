@@ -14,9 +14,10 @@ from typing import Any
 import anyio
 import anyio.abc
 
-from hive_subagent.containment import Containment
+from hive_subagent.containment import Containment, Hierarchy
 from hive_subagent.instance import private_directory, state_identity
 from hive_subagent.models import SessionView
+from hive_subagent.runs import evidence
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.records import Records
 from hive_subagent.runs.registry import Registry
@@ -92,8 +93,13 @@ class House:
 
 
 @asynccontextmanager
-async def house(root: Path, **settings: Any) -> AsyncIterator[House]:
-    """A supervisor below `root`; it is closed in the end, and nothing may be alive then."""
+async def house(
+    root: Path, *, hierarchy: Hierarchy | None = None, **settings: Any
+) -> AsyncIterator[House]:
+    """A supervisor below `root`; it is closed in the end, and nothing may be alive then.
+
+    `hierarchy` stands in for the cgroups of the machine.
+    """
     for folder in ("work", "claude"):
         (root / folder).mkdir(exist_ok=True)
     made = Settings(
@@ -113,7 +119,9 @@ async def house(root: Path, **settings: Any) -> AsyncIterator[House]:
         private_directory(private)
     # claude refuses to bypass permissions as root without it; children inherit ours
     os.environ["IS_SANDBOX"] = "1"
-    containment = Containment.create(identity=state_identity(made.state_dir))
+    containment = Containment.create(
+        identity=state_identity(made.state_dir), memory_max=made.memory_max, hierarchy=hierarchy
+    )
     containment.start()
     outbox = Outbox(made.state_dir, [DirSink(made.state_dir / "todos")])
     records = Records(made.state_dir)
@@ -122,6 +130,7 @@ async def house(root: Path, **settings: Any) -> AsyncIterator[House]:
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(outbox.run)
+            tasks.start_soon(evidence.watch, lambda: registry.live)
             carrier = Carrier(made, containment, records, registry, outbox, access, tasks)
             supervisor = Supervisor(carrier)
             yield House(root, made, carrier, supervisor, tasks)

@@ -16,7 +16,7 @@ from hive_subagent.sizes import parse_size
 
 @dataclass(frozen=True)
 class Wishes:
-    """None leaves a value as it is; an empty text takes a goal or a report file away."""
+    """None leaves a value as it is; an empty text takes a goal, a report file or a limit away."""
 
     model: str | None = None
     goal: str | None = None
@@ -41,7 +41,7 @@ class Wishes:
             wanted = self.report_file
             changes["report_file"] = checks.check_report_file(wanted, base=base) if wanted else None
         if self.memory_max is not None:
-            changes["memory_max"] = _size(self.memory_max)
+            changes["memory_max"] = None if self.memory_max == "" else _size(self.memory_max)
         if self.turn_timeout_s is not None:
             changes["turn_timeout_s"] = _seconds(self.turn_timeout_s)
         elif record.turn_timeout_s is None:

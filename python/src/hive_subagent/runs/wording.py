@@ -46,6 +46,8 @@ def continued(reply: StartReply, *, before: SessionView, begun: bool) -> str:
         )
     elif before.state is State.FAILED:
         note = f" Its previous run had failed: {before.message}"
+    if lost := _tools_lost(before):
+        note += f" About that run:{lost}"
     return (
         f"Subagent `{reply.name}` goes on in {reply.dir} and is {_pace(begun)}.{note}"
         " You will be told once how this run ended."
@@ -76,14 +78,18 @@ def killed_by(view: SessionView) -> str:
 
 def _oom(view: SessionView) -> str:
     peak = f"; its peak was {_size(view.peak_memory_bytes)}" if view.peak_memory_bytes else ""
+    return f"the kernel killed claude {_at_which_limit(view)}{peak}"
+
+
+def _at_which_limit(view: SessionView) -> str:
     match view.oom_scope:
         case "run":
             limit = f" of {_size(view.memory_max_bytes)}" if view.memory_max_bytes else ""
-            return f"the kernel killed claude at this run's own limit{limit}{peak}"
+            return f"at this run's own limit{limit}"
         case "service":
-            return f"the kernel killed claude at the limit of the whole service{peak}"
+            return "at the limit of the whole service"
         case _:
-            return f"the kernel's OOM killer took claude{peak}"
+            return "at a limit above this service's, or the machine's own"
 
 
 def _tools_lost(view: SessionView) -> str:
@@ -93,8 +99,9 @@ def _tools_lost(view: SessionView) -> str:
     if kills <= 0:
         return ""
     what = "a tool" if kills == 1 else f"{kills} tool processes"
-    limit = f" at a limit of {_size(view.memory_max_bytes)}" if view.memory_max_bytes else ""
-    return f" The kernel killed {what} of it for memory{limit}; claude itself went on."
+    if view.cause is Cause.OOM:
+        return f" Beside claude the kernel killed {what} of it."
+    return f" The kernel killed {what} of it {_at_which_limit(view)}; claude itself went on."
 
 
 def _size(size: int) -> str:
