@@ -7,13 +7,16 @@ import select
 import shutil
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
 import pytest
 
 from hive_subagent import inotify
-from hive_subagent.intervention.channel import TEXT_LIMIT, Channel
+from hive_subagent.intervention.channel import Channel
+from hive_subagent.intervention.notes import TEXT_LIMIT
 
 BOUND_S = 20.0
 
@@ -23,12 +26,14 @@ class Parent:
 
     def __init__(self, directory: Path) -> None:
         self.got: list[tuple[str, str]] = []
+        self.ids: list[str] = []
         self._came = anyio.Event()
         self.channel = Channel(directory, watches=inotify.Watches(), put=self._put)
         self.directory = directory
 
-    def _put(self, kind: str, text: str) -> None:
+    def _put(self, kind: str, text: str, id: str) -> None:
         self.got.append((kind, text))
+        self.ids.append(id)
         self._came.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:
@@ -136,6 +141,72 @@ async def test_a_link_a_fifo_and_a_folder_are_not_followed(parent: Parent, tmp_p
     ]
 
 
+async def test_a_writer_that_never_ends_does_not_hold_up_the_next_one(parent: Parent) -> None:
+    with (parent.directory / "_stop.txt").open("wb"):
+        parent.channel.look()
+        parent.move_in("_stop.txt", b"enough")
+        await parent.until(lambda: len(parent.got) == 1)
+    assert parent.got == [("stop", "enough")]
+
+
+async def test_a_file_that_a_daemon_claimed_before_it_died_comes_first_and_under_the_same_id(
+    parent: Parent,
+) -> None:
+    """Should it have been written down as well: by its id it counts once."""
+
+    class Died(Exception):
+        pass
+
+    def die(kind: str, text: str, id: str) -> None:
+        parent.ids.append(id)
+        raise Died
+
+    parent.channel.close()
+    parent.move_in("_keyinfo.txt", b"first")
+    with pytest.raises(Died):
+        Channel(parent.directory, watches=inotify.Watches(), put=die).look()
+    parent.move_in("_keyinfo.txt", b"second")
+    again = Parent(parent.directory)
+    again.channel.look()
+    assert again.got == [("info", "first"), ("info", "second")]
+    assert again.ids[0] == parent.ids[0]
+    assert len(set(again.ids)) == 2
+    assert again.files == []
+
+
+async def test_who_opens_a_file_while_it_is_read_does_not_kill_us(parent: Parent) -> None:
+    """The kernel tells the holder of a lease by SIGIO, unless told otherwise, and that kills."""
+    file = parent.directory / "file"
+    file.write_bytes(b"x")
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            for entry in list(parent.directory.iterdir()):
+                with suppress(OSError), entry.open("ab"):
+                    pass
+
+    with ThreadPoolExecutor() as writers:
+        for _ in range(2):
+            writers.submit(write)
+        try:
+            for number in range(300):
+                parent.move_in("_keyinfo.txt", b"%d" % number)
+                parent.channel.look()
+        finally:
+            stop.set()
+    parent.channel.look()
+    assert sorted(int(text) for _, text in parent.got) == list(range(300))
+
+
+async def test_a_stop_that_lay_there_is_set_aside(parent: Parent) -> None:
+    parent.write("_stop.txt", b"too late")
+    parent.channel.refuse("_stop.txt", "it was meant for a run that was over")
+    assert parent.got == []
+    assert "_stop.txt is not used: it was meant for a run that was over" in parent.output
+    assert "_stop.txt.rejected.1" in parent.files
+
+
 async def test_twenty_writers_of_one_file_lose_no_word_that_was_taken_whole(parent: Parent) -> None:
     """A later rename replaces a file that was not taken yet: what arrives is always whole."""
     texts = {f"writer {n} " + "x" * 2_000 for n in range(20)}
@@ -184,7 +255,7 @@ async def test_an_idle_channel_wakes_nobody(tmp_path: Path) -> None:
     """One descriptor for all channels; without a write it never becomes readable."""
     watches = inotify.Watches()
     channels = [
-        Channel(tmp_path / str(n), watches=watches, put=lambda kind, text: None) for n in range(50)
+        Channel(tmp_path / str(n), watches=watches, put=lambda *given: None) for n in range(50)
     ]
     descriptor = watches._fd
     assert descriptor is not None
@@ -199,7 +270,7 @@ async def test_a_channel_that_somebody_removed_holds_up_no_other(tmp_path: Path)
     got: list[str] = []
     watches = inotify.Watches()
     channels = [
-        Channel(tmp_path / name, watches=watches, put=lambda kind, text: got.append(text))
+        Channel(tmp_path / name, watches=watches, put=lambda kind, text, id: got.append(text))
         for name in ("removed", "other")
     ]
     # both at once, so that the word of both comes in one

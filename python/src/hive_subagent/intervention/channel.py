@@ -19,6 +19,7 @@ from pathlib import Path
 
 from hive_subagent import inotify
 from hive_subagent.instance import private_directory
+from hive_subagent.intervention.notes import TEXT_LIMIT
 from hive_subagent.intervention.output import Output
 from hive_subagent.models import InterventionKind
 
@@ -31,8 +32,9 @@ FILES: dict[str, InterventionKind] = {
 }
 """In the order in which they are looked at."""
 
-TEXT_LIMIT = 64 * 1024
-"""Bytes of one file."""
+
+Put = Callable[[InterventionKind, str, str], None]
+"""Given a kind, a text, and an id that is the same should a file come twice over a crash."""
 
 
 class Channel:
@@ -43,7 +45,7 @@ class Channel:
         directory: Path,
         *,
         watches: inotify.Watches,
-        put: Callable[[InterventionKind, str], None],
+        put: Put,
     ) -> None:
         """`put` is given each text that arrives. Raises ConfigurationError."""
         private_directory(directory)
@@ -83,7 +85,7 @@ class Channel:
         """What was there under that name and is ours now, oldest first."""
         prefix = f".{name}."
         try:
-            os.rename(self.directory / name, self.directory / f"{prefix}{time.time_ns()}")
+            os.rename(self.directory / name, self.directory / f"{prefix}{time.time_ns():x}")
         except FileNotFoundError:
             pass
         except OSError as error:
@@ -104,7 +106,8 @@ class Channel:
         except (OSError, ValueError) as error:
             self._put_aside(name, claimed, _reason(error))
             return False
-        self._put(kind, text)
+        # claimed, written down, gone: whenever the daemon dies, it can tell how far this came
+        self._put(kind, text, f"i-{claimed.name.rpartition('.')[2]}")
         claimed.unlink(missing_ok=True)
         return True
 

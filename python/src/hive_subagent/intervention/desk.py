@@ -43,7 +43,9 @@ class Desk:
         self.over = False
 
     def put(self, note: Note) -> None:
-        """Queue a note; on a run that is over it is missed at once."""
+        """Queue a note, once; on a run that is over it is missed at once."""
+        if any(note.id == known.id for known in self._notes):
+            return
         note.over = self.over
         self._notes.append(note)
         self._write_down()

@@ -15,7 +15,7 @@ from hive_subagent.errors import ConfigurationError, Refused
 from hive_subagent.instance import private_directory
 from hive_subagent.intervention.channel import Channel
 from hive_subagent.intervention.desk import Desk, Keep
-from hive_subagent.intervention.notes import Note
+from hive_subagent.intervention.notes import TEXT_LIMIT, Note
 from hive_subagent.models import InterveneReply, InterventionKind
 from hive_subagent.runs import checks
 from hive_subagent.runs.registry import REMEMBERED
@@ -77,7 +77,7 @@ class Interventions:
     ) -> tuple[InterveneReply, str]:
         """Hand a word to a running subagent; waits briefly for it to arrive. Raises Refused."""
         checks.check_name(name)
-        checks.check_text("text", text)
+        checks.check_text("text", text, limit=TEXT_LIMIT)
         session = self._running(name)
         steered = self._steered.get(session) if session is not None else None
         if session is not None and session.queued:
@@ -89,7 +89,10 @@ class Interventions:
             )
         if now and kind != "redirect":
             raise Refused(f"now is for redirect, not for {kind}: leave it out")
-        note = self._put(session, steered, kind, text, now=now)
+        # half of a surrogate pair, which JSON can bring, fits into no file and no answer
+        whole = text.strip().encode("utf-8", "replace").decode()
+        note = Note(kind=kind, text=whole)
+        self._put(session, steered, note, now=now)
         claude = session.run.claude if session.run else None
         if claude is not None:
             with anyio.move_on_after(BRIEFLY_S):
@@ -101,17 +104,9 @@ class Interventions:
         return reply, _receipt(reply, self._settings.stop_grace_s)
 
     def _put(
-        self,
-        session: LiveSession,
-        steered: Steered,
-        kind: InterventionKind,
-        text: str,
-        *,
-        now: bool,
-    ) -> Note:
-        # half of a surrogate pair, which JSON can bring, fits into no file and no answer
-        whole = text.strip().encode("utf-8", "replace").decode()
-        note = Note(kind=kind, text=whole)
+        self, session: LiveSession, steered: Steered, note: Note, *, now: bool = False
+    ) -> None:
+        kind = note.kind
         steered.desk.put(note)
         run = session.run
         if run is not None and now and (message := run.redirect(steered.desk.preface())):
@@ -121,14 +116,13 @@ class Interventions:
         log.info("`%s`: %s %s is queued", session.record.name, kind, note.id)
         if steered.channel is not None:
             steered.channel.output.tell(f"owner: {kind} {note.id} is queued")
-        return note
 
     def _channel(self, folder: Path, session: LiveSession) -> Channel | None:
         name = session.record.name
 
-        def put(kind: InterventionKind, text: str) -> None:
+        def put(kind: InterventionKind, text: str, id: str) -> None:
             if (steered := self._steered.get(session)) is not None:
-                self._put(session, steered, kind, text, now=False)
+                self._put(session, steered, Note(kind=kind, text=text, id=id))
 
         try:
             return Channel(folder / name, watches=self._watches, put=put)

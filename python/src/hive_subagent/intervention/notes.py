@@ -18,6 +18,9 @@ from hive_subagent.models import (
 
 MARK = "[PARENT INTERVENTION]"
 
+TEXT_LIMIT = 64 * 1024
+"""Bytes of what one may say."""
+
 
 @dataclass(eq=False)
 class Note:

@@ -41,12 +41,12 @@ def check_name(name: str) -> str:
     return name
 
 
-def check_text(what: str, text: str) -> str:
-    """`text` if it says something and is not too long for claude."""
+def check_text(what: str, text: str, *, limit: int = PROMPT_LIMIT) -> str:
+    """`text` if it says something and has at most `limit` bytes."""
     if not text.strip():
         raise Refused(f"{what} is blank: say what the subagent is to do")
-    if len(text.encode("utf-8", "replace")) > PROMPT_LIMIT:
-        raise Refused(f"{what} is over {PROMPT_LIMIT} bytes: put it into a file and name the file")
+    if len(text.encode("utf-8", "replace")) > limit:
+        raise Refused(f"{what} is over {limit} bytes: put it into a file and name the file")
     return text
 
 
