@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic_core import from_json
+
 # Most lines of a long stream are what the model says, and begin so; of those only the ones that
 # open a tool say anything about the run. Parsing costs ten times as much as looking for that.
 _MODEL = b'{"type":"assistant"'
@@ -64,9 +66,14 @@ def is_result(head: bytes) -> bool:
 def parse(line: bytes) -> dict[str, Any] | None:
     """The event on a line, or None for plain text, half an object and anything else."""
     try:
-        event = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
+        # four times as quick as json, the more so the longer the line is
+        event = from_json(line, cache_strings="keys")
+    except ValueError:
+        try:
+            # it knows lone surrogates, which a model can print
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
     return event if isinstance(event, dict) else None
 
 
