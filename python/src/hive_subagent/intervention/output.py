@@ -85,4 +85,5 @@ def _line(part: Mapping[str, Any], *, speaks: bool) -> str | None:
 
 
 def _on_one_line(text: str) -> str:
-    return fit(on_one_line(text.replace("\\", "\\\\")), limit=LINE_LIMIT)
+    # cut first: a text can be megabytes long
+    return fit(on_one_line(text[:LINE_LIMIT].replace("\\", "\\\\")), limit=LINE_LIMIT)
