@@ -34,11 +34,14 @@ e2e: setup
 	cd tests && ../$(BIN)/python -m e2e.install
 	cd python && ../$(BIN)/python -m pytest -c pyproject.toml -m e2e ../tests/e2e $(ARGS)
 
-# N calls against one daemon, then CRASHES times SIGKILL of a daemon; SEED repeats the scripts
+# N calls against one daemon, then CRASHES times SIGKILL of a daemon, then INTERVENTIONS amid runs;
+# SEED repeats the scripts
 N ?= 2000
 CRASHES ?= 50
+INTERVENTIONS ?= 1000
 chaos: setup
-	$(BIN)/python -m chaos --runs $(N) --crashes $(CRASHES) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m chaos --runs $(N) --crashes $(CRASHES) --interventions $(INTERVENTIONS) \
+		$(if $(SEED),--seed $(SEED))
 
 # AT_ONCE subagents at the same time, then N (make soak N=10000) in a row
 soak: setup

@@ -16,15 +16,17 @@ from pathlib import Path
 import anyio
 
 from chaos.crashes import crashes
+from chaos.hands import hands, words_of
 from chaos.ledger import Findings, counts
 from chaos.storm import storm
 
 
 def main() -> int:
-    """Read the arguments, run both parts, print the counts."""
+    """Read the arguments, run all parts, print the counts."""
     parser = argparse.ArgumentParser(prog="chaos", description=__doc__)
     parser.add_argument("--runs", type=int, default=2000, help="calls of the storm")
     parser.add_argument("--crashes", type=int, default=50, help="SIGKILLs of the daemon")
+    parser.add_argument("--interventions", type=int, default=1000, help="words of owners")
     parser.add_argument("--seed", type=int, help="of scripts and moments; timing stays random")
     arguments = parser.parse_args()
     seed = secrets.randbelow(1 << 32) if arguments.seed is None else arguments.seed
@@ -40,6 +42,7 @@ def main() -> int:
         began = time.monotonic()
         findings = anyio.run(part, root)
         wrong += _report(name, findings, seed, time.monotonic() - began)
+    wrong += _say(place / "hands", arguments.interventions, seed)
     if wrong:
         return 1
     shutil.rmtree(place)
@@ -55,6 +58,15 @@ def _report(name: str, findings: Findings, seed: int, seconds: float) -> int:
     for violation in findings.violations:
         print(f"VIOLATION (seed {seed}): {violation}")
     return len(findings.violations)
+
+
+def _say(root: Path, total: int, seed: int) -> int:
+    root.mkdir()
+    report = anyio.run(lambda: hands(root, total=total, seed=seed))
+    print(words_of(report), flush=True)
+    for violation in report.wrong:
+        print(f"VIOLATION (seed {seed}): {violation}")
+    return len(report.wrong)
 
 
 if __name__ == "__main__":
