@@ -26,7 +26,7 @@ test: setup
 lint: setup
 	$(BIN)/ruff check --config python/pyproject.toml .
 	$(BIN)/ruff format --check --config python/pyproject.toml .
-	cd python && ../$(BIN)/mypy src ../tests
+	cd python && ../$(BIN)/mypy src ../tests ../chaos ../bench
 	cd python && ../$(BIN)/lint-imports
 
 # the real CLI, offline; needs npm once
