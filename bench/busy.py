@@ -15,7 +15,7 @@ SETTLE_S = 1.0
 
 async def measure(root: Path, *, quick: bool) -> list[Row]:
     """Idle memory, growth for each run, and the p99 of `status` over a no-op elsewhere."""
-    runs, asked = (40, 60) if quick else (200, 400)
+    runs, asked = (30, 50) if quick else (200, 400)
     one, all_, noop = list[float](), list[float](), list[float]()
     async with a_daemon(root / "busy") as (daemon, call), a_bare_server() as (pid, bare):
         await call("status")

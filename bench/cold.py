@@ -15,7 +15,7 @@ from bench.table import Row, spread
 async def measure(root: Path, *, quick: bool) -> list[Row]:
     """The ratio of the medians."""
     ours, bare = list[float](), list[float]()
-    for number in range(4 if quick else 20):
+    for number in range(3 if quick else 20):
         ours.append(await _ours(root / f"cold{number}"))
         bare.append(await _bare())
     note = f"{spread('ours', ours)}; {spread('bare', bare)}"

@@ -19,7 +19,7 @@ async def measure(root: Path, *, quick: bool) -> list[Row]:
     """The ratio, and the floor that any MCP server has."""
     raw, floor, start = list[float](), list[float](), list[float]()
     async with a_daemon(root / "start") as (daemon, call), a_bare_server() as (_, noop):
-        for number in range(15 if quick else 100):
+        for number in range(12 if quick else 100):
             raw.append(await _raw(daemon))
             floor.append(await _raw(daemon) + await noop.timed("noop"))
             start.append(await _start(daemon, call, f"s{number}"))

@@ -28,11 +28,11 @@ async def measure(root: Path, *, quick: bool) -> list[Row]:
     readers = ["raw", "daemon"]
     if importlib.util.find_spec("claude_agent_sdk") is not None:
         readers.append("sdk")
-    megabytes, rounds = (16, 2) if quick else (64, 7)
+    megabytes, rounds = (16, 1) if quick else (64, 7)
     rows: list[Row] = []
     writer = str(ROOT / "bench" / "writer.py")
     async with a_daemon(root / "stream", claude_bin=writer) as (daemon, call):
-        for tools in (0, 1):
+        for tools in (0,) if quick else (0, 1):
             taken: dict[tuple[str, int], list[float]] = defaultdict(list)
             for _ in range(rounds):
                 for size in SIZES:
