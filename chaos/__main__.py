@@ -15,9 +15,10 @@ from pathlib import Path
 
 import anyio
 
+from chaos.counts import counts
 from chaos.crashes import crashes
 from chaos.hands import hands, words_of
-from chaos.ledger import Findings, counts
+from chaos.ledger import Findings
 from chaos.storm import storm
 
 

@@ -7,7 +7,7 @@ daemon died before it answered may owe one or none.
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -78,17 +78,6 @@ def judge(calls: Sequence[Call], notices: Sequence[Notice]) -> list[Violation]:
         notice = pairs.get(call.number)
         found += [Violation(what, call) for what in _wrong(call, notice)]
     return found + list(_bursts(calls)) + list(_at_once(calls, pairs))
-
-
-def counts(findings: Findings) -> Counter[str]:
-    """How often each ending came, and how calls were answered, for the printed counts."""
-    kinds = Counter(str(notice["kind"]) for notice in findings.notices)
-    for call in findings.calls:
-        if call.answer == "error":
-            kinds["name taken" if "is running already" in call.error else "call refused"] += 1
-        elif call.answer == "lost":
-            kinds["call lost"] += 1
-    return kinds
 
 
 def _pair(

@@ -19,9 +19,10 @@ from random import Random
 
 import anyio
 
+from chaos.counts import counts
 from chaos.daemon import Daemon
 from chaos.gauge import Gauge, look, percentile, slope
-from chaos.ledger import Call, Findings, counts, judge
+from chaos.ledger import Call, Findings, judge
 from chaos.owner import Owner, owner_of
 from chaos.plans import FINISHED, Plan
 from chaos.work import Work, left_alive
