@@ -71,11 +71,9 @@ let
     CapabilityBoundingSet = "";
     # /usr, /boot and /etc. Not "strict": a call may name any directory to work in
     ProtectSystem = "full";
-    # no modules and no clock: nothing that claude's tools are for
+    # nothing that claude's tools are for
     ProtectKernelModules = true;
     ProtectClock = true;
-    # not ProtectHostname, ProtectKernelLogs, ProtectKernelTunables: they mask parts of /proc, and
-    # then bubblewrap can mount none of its own. Without capabilities they would add nothing
     # processes of other users are not for a subagent to look at
     ProtectProc = "invisible";
     # real-time scheduling could starve the daemon
@@ -91,6 +89,9 @@ let
     LimitCORE = "0:infinity";
     # three pipes, a pidfd and sockets for each of many children
     LimitNOFILE = 65536;
+    # The rest is off because something needs it off. Not named at all are ProtectHostname,
+    # ProtectKernelLogs and ProtectKernelTunables, which mask parts of /proc, so that bubblewrap can
+    # mount none of its own; without capabilities they would add nothing.
     # the delegated subtree has to stay writable
     ProtectControlGroups = false;
     # the parent agent hands over briefs in /tmp

@@ -11,6 +11,7 @@ WORKS = {
     "terminal": "python3 -c 'import pty; assert pty.spawn([\"true\"]) == 0'",
     "trace": "python3 -c 'import ctypes; assert ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0'",
     "executable-memory": "python3 -c 'import mmap; mmap.mmap(-1, 4096, prot=7)'",
+    "device": "exec 3>/dev/a-device",
     "no-core": "test $(ulimit -S -c) = 0 && ulimit -S -c unlimited",
 }
 REFUSED = {
@@ -25,6 +26,8 @@ REFUSED = {
 
 # one subagent does all, each tool call leaving its status behind
 machine.succeed("install -d -o agent /home/agent/tried")
+# none of those that a list of devices always allows; kmsg may be opened for writing by anybody
+machine.succeed("mknod -m 666 /dev/a-device c 1 11")
 steps = [
     {"bash": f"({command}) >/home/agent/tried/{name}.log 2>&1; echo $? >/home/agent/tried/{name}"}
     for name, command in (WORKS | REFUSED).items()
