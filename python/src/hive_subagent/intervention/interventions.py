@@ -89,9 +89,7 @@ class Interventions:
             )
         if now and kind != "redirect":
             raise Refused(f"now is for redirect, not for {kind}: leave it out")
-        # half of a surrogate pair, which JSON can bring, fits into no file and no answer
-        whole = text.strip().encode("utf-8", "replace").decode()
-        note = Note(kind=kind, text=whole)
+        note = Note(kind=kind, text=text.strip())
         self._put(session, steered, note, now=now)
         claude = session.run.claude if session.run else None
         if claude is not None:
