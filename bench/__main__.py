@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 
-from bench import busy, cold, delegation, interrupt, start, stream, turns
+from bench import busy, cold, delegation, interrupt, intervention, start, stream, turns
 
 PARTS = {
     "start": start,
@@ -18,6 +18,7 @@ PARTS = {
     "cold": cold,
     "turns": turns,
     "interrupt": interrupt,
+    "intervention": intervention,
     "delegation": delegation,
 }
 
