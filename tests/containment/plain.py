@@ -17,6 +17,7 @@ FILES = {
     "memory.events": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n",
     "memory.events.local": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n",
     "memory.max": "max\n",
+    "memory.min": "0\n",
     "memory.oom.group": "1\n",
     "memory.peak": "0\n",
     "memory.swap.max": "max\n",

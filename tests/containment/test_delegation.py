@@ -40,6 +40,24 @@ def test_in_the_subgroup_supervisor_the_unit_is_ours_and_gets_its_controllers(
     assert (unit / "cgroup.subtree_control").read_text() == "+memory +pids"
 
 
+@pytest.mark.parametrize(("limit", "kept"), [("max", 96 << 20), (str(200 << 20), 50 << 20)])
+def test_the_daemons_own_memory_is_kept_for_it_at_the_limit_of_the_unit(
+    tmp_path: Path, limit: str, kept: int
+) -> None:
+    """R15."""
+    hierarchy, unit = plain_unit(tmp_path)
+    (unit / "memory.max").write_text(limit + "\n")
+    find(hierarchy)
+    assert (unit / "supervisor/memory.min").read_text() == str(kept)
+
+
+def test_a_daemon_that_may_not_keep_memory_for_itself_does_without(tmp_path: Path) -> None:
+    hierarchy, unit = plain_unit(tmp_path)
+    (unit / "supervisor/memory.min").unlink()
+    (unit / "supervisor/memory.min").mkdir()
+    assert isinstance(find(hierarchy), Delegation)
+
+
 def test_a_unit_that_was_handed_over_without_a_subgroup_gets_one(tmp_path: Path) -> None:
     hierarchy, unit = plain_unit(tmp_path, subgroup="")
     hand_over(unit)

@@ -19,6 +19,7 @@ SUPERVISOR = "supervisor"
 
 _MOUNTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
 _WANTED = ("memory", "pids")
+_KEPT = 96 << 20  # bytes; a daemon that serves has about 60 MB, its program's files included
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,9 @@ def find(hierarchy: Hierarchy) -> Delegation | str:
             if others := [pid for pid in here.pids() if pid != os.getpid()]:
                 return f"{own} holds other processes too ({others[0]})"
             _move_down(unit)
-        return Delegation(unit, frozenset(_enable(unit)))
+        controllers = frozenset(_enable(unit))
+        _keep_memory(unit)
+        return Delegation(unit, controllers)
     except OSError as error:
         return f"{unit.path}: {error.strerror}"
 
@@ -91,6 +94,18 @@ def _move_down(unit: Cgroup) -> None:
     with contextlib.suppress(FileExistsError):
         leaf.make()
     leaf.write("cgroup.procs", str(os.getpid()))
+
+
+def _keep_memory(unit: Cgroup) -> None:
+    """Protect this process at the limit of the whole unit, where the kernel lets us.
+
+    Runs that fill the unit take the pages of the daemon's own program first, and it crawls from
+    disk instead of ending them; protected, the kernel kills one of them.
+    """
+    limit = unit.number("memory.max")
+    kept = _KEPT if limit is None else min(_KEPT, limit // 4)
+    with contextlib.suppress(OSError):
+        unit.child(SUPERVISOR).write("memory.min", str(kept))
 
 
 def _enable(unit: Cgroup) -> set[str]:
