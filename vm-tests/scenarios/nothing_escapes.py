@@ -10,7 +10,7 @@ ESCAPES = [
     {"spawn": SLEEPER, "setsid": True, "ignore_term": True, "env": "wipe", "hold_stdout": True},
 ]
 ALIVE = "pgrep -f '^sleep 3600.77'"
-FORKS = "i=0; while [ $i -lt 2000 ]; do setsid sleep 1000 & i=$((i + 1)); done"
+FORKS = "i=0; while [ $i -lt 300 ]; do setsid sleep 1000 & i=$((i + 1)); done"
 
 
 def none_left():
