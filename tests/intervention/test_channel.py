@@ -141,6 +141,15 @@ async def test_a_link_a_fifo_and_a_folder_are_not_followed(parent: Parent, tmp_p
     ]
 
 
+async def test_a_draft_beside_the_file_is_no_word_yet(parent: Parent) -> None:
+    parent.write("._keyinfo.txt.draft", b"half")
+    parent.write("_keyinfo.txt.draft", b"half")
+    parent.write("_stop.txt", b"enough")
+    await parent.until(lambda: len(parent.got) == 1)
+    assert parent.got == [("stop", "enough")]
+    assert parent.files == ["._keyinfo.txt.draft", "_keyinfo.txt.draft"]
+
+
 async def test_a_writer_that_never_ends_does_not_hold_up_the_next_one(parent: Parent) -> None:
     with (parent.directory / "_stop.txt").open("wb"):
         parent.channel.look()

@@ -83,7 +83,7 @@ class Channel:
 
     def _claim(self, name: str) -> list[Path]:
         """What was there under that name and is ours now, oldest first."""
-        prefix = f".{name}."
+        prefix = f".claimed.{name}."
         try:
             os.rename(self.directory / name, self.directory / f"{prefix}{time.time_ns():x}")
         except FileNotFoundError:

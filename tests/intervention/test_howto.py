@@ -1,0 +1,66 @@
+"""The shell and the script of the how-to do what it says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+from support import processes
+from support.daemon import Daemon
+from support.stub import script, text
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "intervene.md"
+
+
+def block(language: str) -> str:
+    """The first block of that language."""
+    found = re.search(rf"```{language}\n(.+?)```", PAGE.read_text(), re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+async def run(daemon: Daemon, *command: str) -> subprocess.CompletedProcess[bytes]:
+    environment = {"RUNTIME": str(daemon.runtime_dir)}
+    return await anyio.run_process(command, env=environment, check=False)
+
+
+def gated(daemon: Daemon, *after: dict[str, object]) -> tuple[Path, str]:
+    gate = daemon.gate()
+    tool = {"tool": "Bash", "input": {}, "result": "ok", "gate": str(gate)}
+    return gate, script(tool, *after)
+
+
+async def test_the_shells_words_arrive(daemon: Daemon) -> None:
+    gate, does = gated(daemon, text("never said"))
+    await daemon.begin(does, "lint")
+    await daemon.in_tool("lint")
+    done = await run(daemon, "/bin/sh", "-ec", block("sh"))
+    assert done.returncode == 0, done.stderr
+    channel = daemon.runtime_dir / "channels" / "lint"
+    await processes.until(lambda: not list(channel.glob("_*")), "the files to be taken")
+    gate.touch()
+    session = await daemon.ended("lint")
+    assert (session["stop_reason"], session["message"]) == (
+        "stopped",
+        "Cancelled: the branch was merged.",
+    )
+    notice = (await daemon.notice("lint"))["text"]
+    assert "The staging API moved" in notice
+    assert "Leave the parser alone" in notice
+
+
+async def test_the_scripts_word_arrives(daemon: Daemon) -> None:
+    gate, does = gated(daemon, {"echo_seen": True})
+    name = await daemon.begin(does)
+    await daemon.in_tool(name)
+    call = sys.executable, "-c", block("python"), name
+    done = await run(daemon, *call, "redirect", "Fix only tests.")
+    assert done.stdout == b"queued\n", done.stderr
+    gate.touch()
+    assert "[PARENT INTERVENTION] Fix only tests." in (await daemon.ended(name))["result"]
+    refused = await run(daemon, *call, "info", "too late")
+    assert refused.returncode == 1
+    assert b"does not run" in refused.stderr
