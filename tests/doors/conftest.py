@@ -10,9 +10,9 @@ from support.daemon import Daemon
 from doors.rude import guard
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """For all tests of a file; nothing of it may be alive in the end."""
+    """One for all tests in here that leave it as it was; nothing may be alive in the end."""
     made = guard(Daemon(tmp_path_factory.mktemp("guarded")))
     made.start()
     try:

@@ -115,12 +115,3 @@ def everything_below(root: Path) -> dict[str, Any]:
             content = path.read_bytes()
         found[str(path.relative_to(root))] = (oct(about.st_mode), about.st_uid, content)
     return found
-
-
-def open_to_others(root: Path) -> list[str]:
-    """Each file and directory below `root` that somebody else could enter, read or write."""
-    return [
-        f"{path} {stat.S_IMODE(path.lstat().st_mode):o}"
-        for path in (root, *root.rglob("*"))
-        if not path.is_symlink() and stat.S_IMODE(path.lstat().st_mode) & 0o077
-    ]

@@ -47,7 +47,7 @@ TRICKS = {
     "memory": "/proc/self/mem",
     "long name": "x" * 300,
     "long path": "/x" * 5_000,
-    "long": "x" * 1_000_000,
+    "long": "x" * 100_000,
     "blank": " \t ",
     "empty": "",
 }
@@ -203,35 +203,35 @@ async def test_a_prompt_file_that_is_none_is_refused_before_anything_runs(
 
 
 async def test_a_report_file_that_becomes_a_link_while_its_run_goes_on_is_not_followed(
-    daemon: Daemon,
+    guarded: Daemon,
 ) -> None:
-    gate, victim, report = daemon.gate(), daemon.root / "victim", daemon.root / "report.md"
+    gate, victim, report = (guarded.gate() for _ in range(3))
     victim.write_text("keep")
     does = script({"wait_file": str(gate)}, text("done"))
-    name = await daemon.begin(does, report_file=str(report))
+    name = await guarded.begin(does, report_file=str(report))
     report.symlink_to(victim)
     gate.touch()
-    assert (await daemon.ended(name))["state"] == "idle"
+    assert (await guarded.ended(name))["state"] == "idle"
     assert victim.read_text() == "keep"
-    assert "was not written: a symbolic link" in (await daemon.notice(name))["text"]
+    assert "was not written: a symbolic link" in (await guarded.notice(name))["text"]
 
 
-async def test_no_parameter_of_a_subagents_tools_leads_anywhere(daemon: Daemon) -> None:
+async def test_no_parameter_of_a_subagents_tools_leads_anywhere(guarded: Daemon) -> None:
     """A file that cannot be one costs the ending nothing, and is told."""
-    root = daemon.root / "odd"
+    root = guarded.root / "odd"
     root.mkdir()
     (root / "victim").write_text("keep")
     (root / "link").symlink_to(root / "victim")
     (root / "loop").symlink_to(root / "loop")
     os.mkfifo(root / "fifo")
-    name = await daemon.begin(script(HANG), goal="be done")
-    (url,) = signal_urls(daemon)
+    name = await guarded.begin(script(HANG), goal="be done")
+    (url,) = signal_urls(guarded)
     paths = ["/dev/full", "/dev/ptmx", "/proc/self/mem", "a\0b", "/no/where\n\x1b[2J", "x" * 99_999]
     for file in [*paths, *(str(root / each) for each in ("fifo", "link", "loop", "."))]:
         refused, _ = answer_to(url, "need_help", {"message": "what now?", "report_file": file})
         assert not refused
-    await daemon.must("interrupt", name=name)
-    notice = await daemon.notice(name)
+    await guarded.must("interrupt", name=name)
+    notice = await guarded.notice(name)
     assert notice["kind"] == "killed"
     assert notice["text"].count("was not written") == 9
     assert_fit_to_be_shown(notice["text"].replace("\n", " "))
@@ -239,10 +239,10 @@ async def test_no_parameter_of_a_subagents_tools_leads_anywhere(daemon: Daemon) 
     assert (root / "victim").read_text() == "keep"
 
 
-async def test_what_people_write_is_handed_on_as_it_is(daemon: Daemon) -> None:
+async def test_what_people_write_is_handed_on_as_it_is(guarded: Daemon) -> None:
     """Prompts are nobody's names: a bell and a quotation mark reach the model."""
     said = "a\0b\x1b[2J\u202e\n\"'`$(id) {0} %s"
-    name = await daemon.begin(script(text("x")))
-    await daemon.ended(name)
-    await daemon.must("continue", name=name, prompt=said + script({"echo_prompt": True}))
-    assert (await daemon.ended(name))["result"].startswith(said)
+    name = await guarded.begin(script(text("x")))
+    await guarded.ended(name)
+    await guarded.must("continue", name=name, prompt=said + script({"echo_prompt": True}))
+    assert (await guarded.ended(name))["result"].startswith(said)

@@ -46,10 +46,10 @@ for pid in filter(str.isdecimal, os.listdir("/proc")):
             pass
 for root in roots:
     for folder, _, names in os.walk(root):
-        for name in names:
+        for path in (os.path.join(folder, name) for name in names):
             try:
-                if needle in open(os.path.join(folder, name), "rb").read():
-                    found.append(os.path.join(folder, name))
+                if os.path.isfile(path) and needle in open(path, "rb").read():
+                    found.append(path)
             except OSError:
                 pass
 print("FOUND", sorted(set(found)))
