@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -12,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from hive_subagent.claude import hooks
 from hive_subagent.claude.conversation import Message
 from hive_subagent.claude.hooks import TEXT_LIMIT, Halt, Prompt, Say
+from hive_subagent.intervention import desk as module
 from hive_subagent.intervention.desk import Desk
 from hive_subagent.intervention.notes import MARK, Note
 from hive_subagent.models import Undelivered
@@ -73,6 +75,20 @@ def test_what_a_hook_may_not_hand_over_goes_in_as_a_message() -> None:
     assert desk.at_step() is None
     message.consumed = True
     assert state(note) == "delivered"
+
+
+def test_of_very_much_that_waits_the_oldest_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "AT_ONCE", 100)
+    desk = Desk()
+    for number in range(4):
+        put(desk, "redirect", f"{number} " + "x" * 45)
+    for expected in ("01", "23"):
+        said = desk.at_step()
+        assert isinstance(said, Say)
+        assert [n for n in "0123" if f"{MARK} {n} " in said.text] == list(expected)
+        read(desk)
+    put(desk, "info", "y" * 101)
+    assert desk.at_step() == Say("[PARENT INFORMATION] " + "y" * 101)
 
 
 def test_a_stop_comes_before_everything_else_and_is_handed_over_once() -> None:

@@ -15,6 +15,10 @@ Hear = Callable[[*tuple[Mapping[str, Any], ...]], None]
 Keep = Callable[[tuple[Undelivered, ...]], None]
 
 
+AT_ONCE = 512 * 1024
+"""Characters handed over at a time: they and the longest prompt are to fit into claude's 10 MB."""
+
+
 class Desk:
     """The steering of one run. What is put on it is handed over once, in the order it came."""
 
@@ -82,8 +86,15 @@ class Desk:
             self._write_down()
 
     def preface(self) -> str:
-        """Everything but a stop that waits, to be put before the next prompt."""
-        self._chosen = [note for note in self._notes if note.kind != "stop" and note.waits]
+        """What waits, but for a stop, to be put before the next prompt; the oldest of very much."""
+        self._chosen, size = [], 0
+        for note in self._notes:
+            if note.kind == "stop" or not note.waits:
+                continue
+            size += len(note.text)
+            if self._chosen and size > AT_ONCE:
+                break
+            self._chosen.append(note)
         return together(self._chosen)
 
     def sent(self, message: Message) -> None:
