@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from hive_subagent.guards import LocalOnly, OwnerOnly, TokenHoldersOnly
+from hive_subagent.guards import LocalOnly, OwnerOnly, TokenHoldersOnly, read_token
 
 
 async def status(app: Any, *headers: tuple[str, str], kind: str = "http", **further: Any) -> int:
@@ -94,3 +95,38 @@ async def test_a_token_holder_is_known_by_the_path_alone(anyio_backend: str) -> 
     assert await status(guard, path_params={"token": "known"}) == 200
     assert await status(guard, ("Authorization", "Bearer known"), path_params={}) == 404
     assert await status(guard, path_params={"token": "unknown"}) == 404
+
+
+@pytest.mark.parametrize(
+    ("host", "warned"),
+    [
+        ("127.0.0.1", False),
+        ("127.8.8.8", False),
+        ("::1", False),
+        ("localhost", False),
+        ("0.0.0.0", True),
+        ("::", True),
+        ("10.0.0.5", True),
+        ("box.lan", True),
+    ],
+)
+def test_an_open_door_to_other_machines_is_said_aloud(
+    host: str, *, warned: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert read_token(None, host=host) is None
+    assert ("whoever reaches this port is the owner" in caplog.text) == warned
+    caplog.clear()
+    (tmp_path / "token").write_text("secret\n")
+    (tmp_path / "token").chmod(0o600)
+    assert read_token(tmp_path / "token", host=host) == "secret"
+    assert caplog.text == ""
+
+
+def test_a_token_that_everybody_can_read_is_said_aloud(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "token").write_text("secret\n")
+    (tmp_path / "token").chmod(0o644)
+    assert read_token(tmp_path / "token", host="127.0.0.1") == "secret"
+    assert f"{tmp_path / 'token'} can be read by everybody" in caplog.text
+    assert "secret" not in caplog.text

@@ -33,6 +33,7 @@ from hive_subagent.delegation.delegations import Delegations
 from hive_subagent.delegation.recovery import recover_delegations
 from hive_subagent.delegation.roles import read_roles
 from hive_subagent.errors import ConfigurationError, PortTaken
+from hive_subagent.guards import read_token
 from hive_subagent.instance import (
     lock_directory,
     private_directory,
@@ -115,7 +116,7 @@ async def serve(settings: Settings) -> None:
             # our own; one that is named is its owner's business
             private_directory(settings.state_dir / "todos")
 
-        auth_token = _read_token(settings.auth_token_file)
+        auth_token = read_token(settings.auth_token_file, host=settings.host)
         servers = read_servers(settings.mcp_servers_file)
         roles = read_roles(settings.roles_dir)
         sinks = [parse_sink(text) for text in settings.sinks]
@@ -281,21 +282,6 @@ def _bind(host: str, port: int) -> socket.socket:
 def _url(host: str, port: int) -> str:
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
     return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
-
-
-def _read_token(file: Path | None) -> str | None:
-    if file is None:
-        return None
-    try:
-        token = file.read_text().strip()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not text"
-        raise ConfigurationError(
-            f"auth_token_file {file}: {reason}; name a readable file"
-        ) from None
-    if not token or not token.isascii() or not token.isprintable():
-        raise ConfigurationError(f"auth_token_file {file}: holds no token; write one line into it")
-    return token
 
 
 if __name__ == "__main__":

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import logging
+import stat
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hive_subagent.errors import ConfigurationError
+
+log = logging.getLogger(__name__)
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -85,6 +92,35 @@ class TokenHoldersOnly:
             await PlainTextResponse("Not Found", 404)(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+
+def read_token(file: Path | None, *, host: str) -> str | None:
+    """The owner's token; None without a file. What leaves the door open is said in the log.
+
+    Raises ConfigurationError.
+    """
+    if file is None:
+        if not _is_loopback(host):
+            log.warning(
+                "host %s and no auth_token_file: whoever reaches this port is the owner", host
+            )
+        return None
+    try:
+        token = file.read_text().strip()
+        if file.stat().st_mode & stat.S_IROTH:
+            log.warning("auth_token_file %s can be read by everybody here; chmod 600 it", file)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        raise ConfigurationError(
+            f"auth_token_file {file}: {reason}; name a readable file"
+        ) from None
+    if not token or not token.isascii() or not token.isprintable():
+        raise ConfigurationError(f"auth_token_file {file}: holds no token; write one line into it")
+    return token
+
+
+def _is_loopback(host: str) -> bool:
+    return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
 def _is_address(name: str) -> bool:
