@@ -15,11 +15,9 @@ from support.stub import script, text
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "intervene.md"
 
 
-def block(language: str) -> str:
-    """The first block of that language."""
-    found = re.search(rf"```{language}\n(.+?)```", PAGE.read_text(), re.DOTALL)
-    assert found is not None
-    return found[1]
+def block(language: str, number: int = 0) -> str:
+    """A block of that language."""
+    return str(re.findall(rf"```{language}\n(.+?)```", PAGE.read_text(), re.DOTALL)[number])
 
 
 async def run(daemon: Daemon, *command: str) -> subprocess.CompletedProcess[bytes]:
@@ -50,6 +48,21 @@ async def test_the_shells_words_arrive(daemon: Daemon) -> None:
     notice = (await daemon.notice("lint"))["text"]
     assert "The staging API moved" in notice
     assert "Leave the parser alone" in notice
+
+
+async def test_twenty_writers_of_one_file_lose_no_word(daemon: Daemon) -> None:
+    pause = {"tool": "Read", "input": {}, "result": "x", "seconds": 0.05}
+    gate, does = gated(daemon, {"repeat": 20, "steps": [pause]}, {"echo_seen": True})
+    name = await daemon.begin(does)
+    await daemon.in_tool(name)
+    channel = daemon.runtime_dir / "channels" / name
+    written = f"channel={channel}\n{block('sh', 2)}\nsay _intervene.txt"
+    async with anyio.create_task_group() as writers:
+        for number in range(20):
+            writers.start_soon(run, daemon, "/bin/sh", "-ec", f"{written} 'word {number};'")
+    gate.touch()
+    seen = (await daemon.ended(name))["result"]
+    assert [seen.count(f"word {number};") for number in range(20)] == [1] * 20
 
 
 async def test_the_scripts_word_arrives(daemon: Daemon) -> None:
