@@ -101,7 +101,7 @@ def test_it_survives_being_written_as_json(one: Permissions) -> None:
 
 @dataclass(frozen=True)
 class Probe:
-    """One call of a tool by the model of a session that works in /work."""
+    """One call of a tool by the model of a session that works in /srv."""
 
     tool: str
     path: str | None = None
@@ -109,12 +109,12 @@ class Probe:
 
 
 PROBES = [
-    Probe("Read", "/work/a"),
+    Probe("Read", "/srv/a"),
     Probe("Bash"),
     Probe("Bash", changes=True),
-    Probe("Write", "/work/a", changes=True),
-    Probe("Edit", "/work/a", changes=True),
-    Probe("NotebookEdit", "/work/a", changes=True),
+    Probe("Write", "/srv/a", changes=True),
+    Probe("Edit", "/srv/a", changes=True),
+    Probe("NotebookEdit", "/srv/a", changes=True),
     Probe("WebFetch"),
     Probe("mcp__search__find", changes=True),
     Probe("mcp__notes__put", changes=True),
@@ -135,7 +135,7 @@ def allows(flags: Flags, probe: Probe, *, old: bool) -> bool:
     if flags.mode == "bypassPermissions":
         return True
     near = probe.path is None or any(
-        covers_path(place, probe.path) for place in ("/work", *flags.directories)
+        covers_path(place, probe.path) for place in ("/srv", *flags.directories)
     )
     approved = any(covers_rule(rule, probe.tool) for rule in flags.approved)
     if flags.mode == "plan":
