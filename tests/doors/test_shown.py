@@ -37,6 +37,9 @@ async def test_the_command_of_a_process_forges_nothing(guarded: Daemon) -> None:
     commands = [process["command"] for process in answer.data["processes"]]
     assert any(command.startswith("\\x1b[2J\\nINFO forged -c") for command in commands), commands
     assert all(command.isprintable() for command in commands)
+    (told,) = [line for line in guarded.log.split("\n") if f"`{name}` ended" in line]
+    for process in answer.data["processes"]:
+        assert f"{process['pid']} ({process['command']})" in told, "the receipt is in the log too"
     assert_harmless(answer.text)
     assert_log_is_ours(guarded)
 
