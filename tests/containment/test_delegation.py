@@ -40,6 +40,16 @@ def test_in_the_subgroup_supervisor_the_unit_is_ours_and_gets_its_controllers(
     assert (unit / "cgroup.subtree_control").read_text() == "+memory +pids"
 
 
+def test_a_kernel_that_will_not_share_the_cpu_among_runs_is_no_hindrance(tmp_path: Path) -> None:
+    """Real-time processes in the unit: it answers EINVAL, here to the first word written."""
+
+    hierarchy, unit = plain_unit(tmp_path)
+    (unit / "cgroup.controllers").write_text("cpu\n")
+    (unit / "cgroup.subtree_control").unlink()
+    (unit / "cgroup.subtree_control").mkdir()
+    assert isinstance(find(hierarchy), Delegation)
+
+
 @pytest.mark.parametrize(("limit", "kept"), [("max", 96 << 20), (str(200 << 20), 50 << 20)])
 def test_the_daemons_own_memory_is_kept_for_it_at_the_limit_of_the_unit(
     tmp_path: Path, limit: str, kept: int

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from hive_subagent.containment import Containment
+from hive_subagent.containment import Containment, Hierarchy
 
 from .conftest import BASE_ENVIRONMENT, Run, exists, gone, is_alive, until
 
@@ -126,6 +126,30 @@ async def test_a_chain_that_also_leaves_its_session_at_every_link_is_broken(run:
 
     assert started.enclosure.processes() == []
     assert list(started.enclosure.survivors) == []
+
+
+async def test_an_end_that_is_given_no_time_kills_what_it_finds_all_the_same(
+    run: Run, identity: str, hierarchy: Hierarchy
+) -> None:
+    hurried = Containment.create(identity=identity + "x", bound_s=1e-9, hierarchy=hierarchy)
+    started = run(f"setsid bash -c 'echo $$; {FOREVER}' & {FOREVER}", within=hurried)
+    grandchild = int(await started.line())
+
+    await started.enclosure.end()
+
+    await gone(grandchild)
+    assert await started.exited() == -signal.SIGKILL
+
+
+async def test_a_run_of_many_processes_is_killed_to_the_last_and_told_in_full(run: Run) -> None:
+    """More than are held open at once."""
+    started = run(f"for i in $(seq 400); do sleep 1000 & done; echo ready; {FOREVER}")
+    await started.line()
+
+    killed = await started.enclosure.end()
+
+    assert len(killed) == len({info.pid for info in killed}) == 401
+    assert not any(is_alive(info.pid) for info in killed)
 
 
 async def test_a_sibling_run_is_not_touched(run: Run) -> None:

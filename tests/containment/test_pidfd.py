@@ -70,10 +70,10 @@ def test_a_dead_process_is_not_opened() -> None:
 async def test_waiting_ends_when_the_last_one_is_dead(anyio_backend: str) -> None:
     processes = [subprocess.Popen(["sleep", "1000"]) for _ in range(3)]
     fds = [fd for p in processes if (fd := pidfd.open_checked(seen(p.pid))) is not None]
-    assert await pidfd.all_dead(fds, timeout_s=0.05) is False
+    assert await pidfd.living(fds, timeout_s=0.05) == set(fds)
     for process in processes:
         process.kill()
-    assert await pidfd.all_dead(fds, timeout_s=20) is True
+    assert await pidfd.living(fds, timeout_s=20) == set()
     for process in processes:
         assert process.wait() == -signal.SIGKILL
     for fd in fds:

@@ -7,7 +7,10 @@ a service manager (a login session inside the run, say) still carries them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import contextlib
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from hive_subagent.containment import launcher, proc
@@ -19,6 +22,9 @@ from hive_subagent.containment.oom import OomAccount
 from hive_subagent.containment.proc import Process
 from hive_subagent.containment.roll import Entry, Sorted
 from hive_subagent.containment.session import SessionEnclosure, Ties
+from hive_subagent.models import ProcessInfo
+
+_LOOK_S = 0.25  # for command lines before a kill; after that names must do
 
 
 class CgroupEnclosure(SessionEnclosure):
@@ -39,24 +45,32 @@ class CgroupEnclosure(SessionEnclosure):
         self.leaf = leaf
         self._leaves = leaves
         self._memory_max = memory_max
-        self._oom = OomAccount(leaf, leaves.unit, root_lives=self._root_lives)
+        self._oom = OomAccount(leaf, leaves.unit, root_lives=lambda: bool(self._root()))
         self._oom_watch = leaves.watches.add(leaf.path / "memory.events", self._oom.update)
         self._last: Usage | None = None
 
     def launcher(self, argv: Sequence[str]) -> list[str]:
         return launcher.cgroup(argv, stamp=self.entry.stamp, leaf=self.leaf.path)
 
-    def _root_lives(self) -> bool:
+    def _root(self) -> list[Process]:
+        """The root as it is now, if it lives."""
         root = self.entry.root
         now = proc.look(root.pid) if root is not None else None
-        return now is not None and root is not None and now.key == root.key and now.alive
+        lives = now is not None and root is not None and now.key == root.key and now.alive
+        return [now] if now is not None and lives else []
 
     def _members(self, result: Sorted) -> list[Process]:
-        inside = (proc.look(pid) for pid in self.leaf.pids())
-        found = {p.key: p for p in super()._members(result)}
-        found |= {p.key: p for p in inside if p is not None and p.alive}
+        found = {process.key: process for process in super()._members(result)}
+        found |= {process.key: process for process in self._inside()}
+        return self._in_order(found.values())
+
+    def _inside(self) -> list[Process]:
+        found = (proc.look(pid) for pid in self.leaf.pids())
+        return [process for process in found if process is not None and process.alive]
+
+    def _in_order(self, processes: Iterable[Process]) -> list[Process]:
         root = self.entry.root.key if self.entry.root is not None else None
-        return sorted(found.values(), key=lambda p: (p.key != root, p.started, p.pid))
+        return sorted(processes, key=lambda p: (p.key != root, p.started, p.pid))
 
     def _strike(self, found: Mapping[int, Process]) -> None:
         if not self.leaf.kill():
@@ -64,11 +78,33 @@ class CgroupEnclosure(SessionEnclosure):
 
     async def _extinguish(self) -> Extinguished:
         self._last = None
+        async with self._scanner.turn:
+            await asyncio.sleep(0)
+            struck = self._strike_at_once()
         ended = await super()._extinguish()
         if ended.complete:
             await self._leaves.emptied(self.leaf, timeout_s=self._bound_s)
             self._last = self.usage()
-        return ended
+        living = {info.pid for info in ended.survivors}
+        told = {info.pid: info for info in struck if info.pid not in living}
+        told |= {info.pid: info for info in ended.killed if info.pid not in told}
+        return replace(ended, killed=list(told.values()))
+
+    def _strike_at_once(self) -> list[ProcessInfo]:
+        """Kill all of the leaf before looking at anything closely; what was in it.
+
+        A run that forks without end gets slower to look at with every moment.
+        """
+        deadline = time.monotonic() + _LOOK_S
+        seen: dict[tuple[int, int], ProcessInfo] = {}
+        with contextlib.suppress(OSError):  # out of descriptors: what follows deals with it
+            # the root may be on its way in: then it is struck, too
+            for process in [*self._root(), *self._inside()]:
+                if process.key not in seen:
+                    hurry = time.monotonic() > deadline
+                    seen[process.key] = proc.describe(process, by_name=hurry)
+        self.leaf.kill()
+        return list(seen.values())
 
     def usage(self) -> Usage:
         if self._last is not None:

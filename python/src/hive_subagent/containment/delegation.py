@@ -19,6 +19,7 @@ SUPERVISOR = "supervisor"
 
 _MOUNTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
 _WANTED = ("memory", "pids")
+_FAIR = "cpu"  # the daemon and each run get equal shares, however many processes a run has
 _KEPT = 96 << 20  # bytes; a daemon that serves has about 60 MB, its program's files included
 
 
@@ -110,7 +111,12 @@ def _keep_memory(unit: Cgroup) -> None:
 
 def _enable(unit: Cgroup) -> set[str]:
     """Turn on what runs need as far as it is there; returns what is on."""
-    there = unit.controllers().intersection(_WANTED)
-    if there:
-        unit.write("cgroup.subtree_control", " ".join(f"+{name}" for name in sorted(there)))
-    return there
+    there = unit.controllers()
+    if _FAIR in there:
+        # real-time processes of the unit, which the kernel will not have there, are no hindrance
+        with contextlib.suppress(OSError):
+            unit.write("cgroup.subtree_control", f"+{_FAIR}")
+    wanted = there.intersection(_WANTED)
+    if wanted:
+        unit.write("cgroup.subtree_control", " ".join(f"+{name}" for name in sorted(wanted)))
+    return wanted

@@ -14,6 +14,7 @@ from hive_subagent.models import ProcessInfo
 # descriptors held at once; what is beyond it comes with the next pass
 _BATCH = 256
 _BLIND_S = 0.05
+PATIENCE = 12
 
 Find = Callable[[], Awaitable[Sequence[Process]]]
 Strike = Callable[[Mapping[int, Process]], None]
@@ -42,9 +43,11 @@ async def extinguish(
 
     Two looks in a row, because a process can fork ahead of the place where /proc is being read
     and end behind it. `strike` is called with what is about to be killed, open by descriptor.
-    Ends after `bound_s` seconds at the latest, and does not raise.
+    Does not raise. Gives up when nothing has died for `bound_s` seconds (and after `PATIENCE`
+    times that), but not before all that was found has been sent a signal.
     """
-    deadline = asyncio.get_running_loop().time() + bound_s
+    clock = asyncio.get_running_loop().time
+    began = progress = clock()
     killed: dict[tuple[int, int], ProcessInfo] = {}
     refused: set[tuple[int, int]] = set()
     found: Sequence[Process] = ()
@@ -55,17 +58,16 @@ async def extinguish(
             blind = False
         except OSError:  # descriptors have run out; who cannot look must not say "nothing"
             blind = True
-            if asyncio.get_running_loop().time() >= deadline:
-                break
             await asyncio.sleep(_BLIND_S)
-            continue
-        targets = [process for process in found if process.key not in refused]
-        clean = 0 if targets else clean + 1
-        left_s = deadline - asyncio.get_running_loop().time()
-        if left_s <= 0:
+        else:
+            targets = [process for process in found if process.key not in refused]
+            clean = 0 if targets else clean + 1
+            if not targets or await _kill(
+                targets, killed, refused, timeout_s=bound_s, strike=strike
+            ):
+                progress = clock()
+        if clock() - progress >= bound_s or clock() - began >= PATIENCE * bound_s:
             break
-        if targets:
-            await _kill(targets, killed, refused, timeout_s=left_s, strike=strike)
     survivors = [proc.describe(process) for process in found]
     gone = [info for key, info in killed.items() if key not in {p.key for p in found}]
     return Extinguished(gone, survivors, blind)
@@ -78,19 +80,26 @@ async def _kill(
     *,
     timeout_s: float,
     strike: Strike | None,
-) -> None:
+) -> bool:
+    """Kill and wait; whether any of them has died, by this or before it."""
     held: dict[int, Process] = {}
     try:
         for process in targets[:_BATCH]:
             try:
                 fd = pidfd.open_checked(process)
             except OSError:  # no descriptors left: those that are held come first
+                if not held:
+                    await asyncio.sleep(_BLIND_S)
+                    return False
                 break
             if fd is not None:
                 held[fd] = process
         commands = {fd: proc.describe(process) for fd, process in held.items()}
         mortal = []
-        if strike is not None:  # all are open by now, so those it takes along are told too
+        if strike is not None:
+            # it may take along what does not fit into this pass; what is gone later, died of it
+            for process in targets[_BATCH:]:
+                killed.setdefault(process.key, proc.describe(process))
             strike(held)
         for fd, process in held.items():
             if pidfd.kill(fd):
@@ -98,7 +107,8 @@ async def _kill(
                 mortal.append(fd)
             else:
                 refused.add(process.key)
-        await pidfd.all_dead(mortal, timeout_s=timeout_s)
+        living = await pidfd.living(mortal, timeout_s=timeout_s)
+        return len(living) < min(len(targets), _BATCH)
     finally:
         for fd in held:
             os.close(fd)

@@ -61,12 +61,12 @@ def reap(pid: int) -> bool:
         return False
 
 
-async def all_dead(fds: Iterable[int], *, timeout_s: float) -> bool:
-    """Wait until everything that is open is dead, a zombie included; False when time is up."""
+async def living(fds: Iterable[int], *, timeout_s: float) -> set[int]:
+    """Wait until everything that is open is dead, a zombie included; what is not by then."""
     loop = asyncio.get_running_loop()
     remaining = set(fds)
     if not remaining:
-        return True
+        return remaining
     finished = loop.create_future()
 
     def died(fd: int) -> None:
@@ -81,8 +81,8 @@ async def all_dead(fds: Iterable[int], *, timeout_s: float) -> bool:
         async with asyncio.timeout(timeout_s):
             await finished
     except TimeoutError:
-        return False
+        return set(remaining)
     finally:
         for fd in remaining:
             loop.remove_reader(fd)
-    return True
+    return set()

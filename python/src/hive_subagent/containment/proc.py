@@ -193,14 +193,14 @@ def soft_limit(pid: int, title: bytes) -> int | None:
     return None
 
 
-def describe(process: Process) -> ProcessInfo:
+def describe(process: Process, *, by_name: bool = False) -> ProcessInfo:
     """A process with its command line, cut; the bare name in brackets when it shows none.
 
     A process writes both as it likes: what does not print is shown as its escape.
     """
     text = b""
     with contextlib.suppress(OSError):  # a name will do
-        text = read_file(f"/proc/{process.pid}/cmdline") or b""
+        text = b"" if by_name else read_file(f"/proc/{process.pid}/cmdline") or b""
     command = text.rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
     if not command:
         command = f"[{process.comm}]"
