@@ -61,7 +61,7 @@ async def test_key_information_is_kept_and_reaches_no_request(world: World) -> N
     script = world.api.script(bash("true"), say("done"))
     await session(world, f"go on {script}")
     assert len(world.api.of(script)) == 2
-    assert not any("9443" in json.dumps(call.body) for call in world.api.calls)
+    assert not any("port is 9443" in json.dumps(call.body) for call in world.api.calls)
     kept = world.sandbox.dir / ".claude" / "hooks" / "state" / f"keyinfo-{TASK}.txt"
     assert kept.read_text() == "The port is 9443.\n"
 
