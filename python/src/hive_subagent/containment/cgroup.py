@@ -95,11 +95,12 @@ class CgroupEnclosure(SessionEnclosure):
 
         A run that forks without end gets slower to look at with every moment.
         """
-        deadline = time.monotonic() + _LOOK_S
         seen: dict[tuple[int, int], ProcessInfo] = {}
         with contextlib.suppress(OSError):  # out of descriptors: what follows deals with it
             # the root may be on its way in: then it is struck, too
-            for process in [*self._root(), *self._inside()]:
+            there = [*self._root(), *self._inside()]
+            deadline = time.monotonic() + _LOOK_S
+            for process in there:
                 if process.key not in seen:
                     hurry = time.monotonic() > deadline
                     seen[process.key] = proc.describe(process, by_name=hurry)
