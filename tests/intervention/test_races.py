@@ -43,16 +43,21 @@ async def begun(daemon: Daemon, name: str) -> None:
 
 
 async def test_two_redirects_now_in_a_row_are_both_told_once(daemon: Daemon) -> None:
+    gate = daemon.gate()
     name = await daemon.begin(gated(daemon.gate()))
     await daemon.in_tool(name)
+    waiting = gated(gate, text("as you say"))
     async with anyio.create_task_group() as tasks:
         for plan in ("plan B", "plan C"):
-            tasks.start_soon(redirect_now, daemon, name, f"{plan} {script(SEEN)}")
+            tasks.start_soon(redirect_now, daemon, name, f"{plan} {waiting}")
+    assert (await daemon.must("status", name=name))["interventions"] == []
+    gate.touch()
     session = await daemon.ended(name)
-    assert session["stop_reason"] == "turn_ended"
+    assert (session["stop_reason"], session["result"]) == ("turn_ended", "as you say")
     assert "Not delivered" not in (await daemon.notice(name))["text"]
-    again = await flushed(daemon, name)
-    assert "plan" not in again
+    [transcript] = [t for t in daemon.transcripts() if b"plan C" in t.read_bytes()]
+    told = [line for line in transcript.read_text().splitlines() if '"type":"user"' in line]
+    assert ["".join(told).count(f"] plan {plan} ") for plan in "BC"] == [1, 1]
 
 
 async def test_what_comes_amid_a_cut_follows_it(daemon: Daemon) -> None:
@@ -65,7 +70,8 @@ async def test_what_comes_amid_a_cut_follows_it(daemon: Daemon) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(redirect_now, daemon, name, f"plan B {plan}")
         tasks.start_soon(intervene, daemon, name, "info", "the address moved")
-        await daemon.in_tool(name)
+        output = daemon.runtime_dir / "channels" / name / "output.txt"
+        await processes.until(lambda: output.read_text().count("is queued") == 2, "both words")
         gate.touch()
     seen = (await daemon.ended(name))["result"]
     assert seen.count("the address moved") == 1
