@@ -67,6 +67,13 @@ buildPythonApplication {
     util-linux
   ];
 
+  # run as it is, without a wrapper: see the module's interventionSkill
+  postInstall = ''
+    mkdir -p $out/share/hive-subagent
+    cp -r ../docs/skills $out/share/hive-subagent/skills
+    cp src/hive_subagent_hook/main.py $out/share/hive-subagent/hook.py
+  '';
+
   # the stub and the daemon are started by name
   preCheck = ''
     export HOME=$TMPDIR PATH=$out/bin:$PATH

@@ -20,6 +20,11 @@ let
     message = "hyperhive.mcp.subagentHttpPort and hyperhive.mcp.${name} are both ${toString ours}; set one of them to a free port.";
   };
 
+  role = name: {
+    assertion = lib.match "[a-z0-9][a-z0-9-]{0,31}" name != null;
+    message = "hyperhive.subagent.roles.\"${name}\": a role's name is made of a-z, 0-9 and -, at most 32 of them, and does not begin with -; choose another.";
+  };
+
   inStore = path: lib.hasPrefix builtins.storeDir (toString path);
   secret = name: {
     assertion = cfg.${name} != null -> !inStore cfg.${name};
@@ -30,6 +35,7 @@ in
   config = lib.mkIf cfg.enable {
     assertions =
       map collision otherPorts
+      ++ map role (lib.attrNames cfg.roles)
       ++ map secret [
         "authTokenFile"
         "environmentFile"

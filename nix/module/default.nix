@@ -17,6 +17,7 @@ let
     ./assertions.nix
     ./entry.nix
     ./service.nix
+    ./skill.nix
   ];
 in
 {

@@ -22,6 +22,7 @@ let
     claude_config_dir = cfg.claudeConfigDir;
     max_running = cfg.maxRunning;
     memory_max = cfg.memoryMax;
+    roles_dir = if cfg.roles == { } then null else "${cfg.rolesDirectory}";
     todo_sinks = cfg.todoSinks;
     work_dir = cfg.workDir;
   };
@@ -119,7 +120,56 @@ in
       type = types.nullOr (types.listOf (types.strMatching "(dir|unix):/.+"));
       default = null;
       example = [ "unix:/run/hyperhive/todo.sock" ];
-      description = "Where notices go; null is `todos` in the daemon's state directory.";
+      description = ''
+        Where notices go; null is `todos` in the daemon's state directory. A sink that ends in
+        `?events=1` is told of the beginning and the end of each run too.
+      '';
+    };
+    roles = mkOption {
+      type = types.attrsOf (types.either types.path types.lines);
+      default = { };
+      example = lib.literalExpression ''
+        {
+          linter = ./roles/linter.md;
+          scout = '''
+            ---
+            description: looks around, the way of this house
+            permission_mode: plan
+            tools: Read, Grep, Glob
+            ---
+            You are a scout.
+          ''';
+        }
+      '';
+      description = ''
+        Roles for the children of a delegation by name, each a file or its text. They come beside
+        the daemon's own, or replace the one of the same name. With a role that it cannot read the
+        daemon does not start.
+      '';
+    };
+    rolesDirectory = mkOption {
+      type = types.package;
+      readOnly = true;
+      default = pkgs.linkFarm "hive-subagent-roles" (
+        lib.mapAttrs' (
+          name: role:
+          lib.nameValuePair "${name}.md" (
+            if types.path.check role then role else pkgs.writeText "${name}.md" role
+          )
+        ) cfg.roles
+      );
+      defaultText = lib.literalMD "`roles` as files";
+      description = "The directory that the daemon reads its further roles from.";
+    };
+    interventionSkill = mkOption {
+      type = types.bool;
+      default = false;
+      description = ''
+        Whether every Claude Code of this machine gets the skill `subagent-intervention` and its
+        hook, with which an agent stops, redirects or informs subagents inside its own session. The
+        hook looks in `temp/$TASK_ID/` of the project and does nothing where `TASK_ID` is not set.
+        Subagents of the daemon need neither: for them there is the tool `intervene`.
+      '';
     };
     path = mkOption {
       type = types.listOf (types.either types.package types.str);

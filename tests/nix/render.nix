@@ -77,8 +77,13 @@ let
     {
       "hive-subagent-daemon.service" = unitText (evaluate.unit config);
       "hive-subagent.json" = config.hyperhive.subagent.configFile.text;
-      "extra-mcp.json" = config.environment.etc."hyperhive/extra-mcp.json".text;
-    };
+    }
+    // lib.mapAttrs' (path: file: lib.nameValuePair (baseNameOf path) file.text) (
+      lib.filterAttrs (_: file: file.text != null) config.environment.etc
+    )
+    // lib.mapAttrs' (
+      name: text: lib.nameValuePair "hive-subagent-roles/${name}.md" text
+    ) config.hyperhive.subagent.roles;
 
   agents = lib.mapAttrs' (file: _: lib.nameValuePair (lib.removeSuffix ".nix" file) file) (
     builtins.readDir ./agents

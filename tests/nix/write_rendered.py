@@ -13,10 +13,10 @@ def main(target: Path) -> None:
     rendered: dict[str, dict[str, str]] = json.load(sys.stdin)
     shutil.rmtree(target, ignore_errors=True)
     for agent, files in rendered.items():
-        folder = target / agent
-        folder.mkdir(parents=True)
         for name, text in files.items():
-            (folder / name).write_text(text)
+            file = target / agent / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
 
 
 main(Path(sys.argv[1]))

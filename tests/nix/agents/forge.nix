@@ -8,6 +8,15 @@
       maxRunning = 3;
       workDir = "/home/agent/work";
       claudeConfigDir = "/home/agent/.claude";
+      interventionSkill = true;
+      roles.linter = ''
+        ---
+        description: finds what the linters find, and says what of it matters
+        permission_mode: plan
+        tools: Read, Grep, Glob
+        ---
+        You are a linter. Report each finding with its file and line.
+      '';
       todoSinks = [ "dir:/var/lib/hive-subagent/inbox" ];
       settings = {
         default_max_turns = 3;

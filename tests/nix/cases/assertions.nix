@@ -129,6 +129,18 @@ in
     ];
   };
 
+  "test a role that no call could name is refused" = {
+    expr = says {
+      hyperhive.subagent.roles = {
+        "Linter" = "You are a linter.";
+        linter = "You are a linter.";
+      };
+    };
+    expected = [
+      "hyperhive.subagent.roles.\"Linter\": a role's name is made of a-z, 0-9 and -, at most 32 of them, and does not begin with -; choose another."
+    ];
+  };
+
   "test an account that nobody declares is warned of" = {
     expr = (scout { hyperhive.subagent.user = "nobody-here"; }).warnings;
     expected = [

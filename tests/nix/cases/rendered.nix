@@ -22,9 +22,17 @@ lib.concatMapAttrs (
 ) rendered
 // {
   "test nothing else lies among the rendered files" = {
-    expr = lib.mapAttrs (agent: _: lib.attrNames (builtins.readDir (../rendered + "/${agent}"))) (
-      builtins.readDir ../rendered
-    );
-    expected = lib.mapAttrs (_: lib.attrNames) rendered;
+    expr =
+      let
+        below =
+          folder:
+          map (file: lib.removePrefix "${toString folder}/" (toString file)) (
+            lib.filesystem.listFilesRecursive folder
+          );
+      in
+      lib.mapAttrs (agent: _: lib.naturalSort (below (../rendered + "/${agent}"))) (
+        builtins.readDir ../rendered
+      );
+    expected = lib.mapAttrs (_: files: lib.naturalSort (lib.attrNames files)) rendered;
   };
 }

@@ -35,6 +35,35 @@ in
       ];
     };
   };
+  "test roles are a directory of one file each, from texts and from files" = {
+    expr =
+      let
+        agent = evaluate.config [
+          {
+            hyperhive.subagent.roles = {
+              scout = ./settings.nix;
+              linter = "You are a linter.";
+            };
+          }
+        ];
+        folder = agent.hyperhive.subagent.rolesDirectory;
+      in
+      {
+        told = (evaluate.daemon agent).roles_dir == "${folder}";
+        names = lib.attrNames folder.entries;
+        linter = folder.entries."linter.md".text;
+        scout = folder.entries."scout.md" == ./settings.nix;
+      };
+    expected = {
+      told = true;
+      names = [
+        "linter.md"
+        "scout.md"
+      ];
+      linter = "You are a linter.";
+      scout = true;
+    };
+  };
   "test a freeform setting wins over the option" = {
     expr = said {
       maxRunning = 2;

@@ -56,9 +56,12 @@ in
     environment.etc = mkOption {
       type = types.attrsOf (
         types.submodule {
-          options.text = mkOption {
-            type = types.nullOr types.lines;
-            default = null;
+          options = {
+            text = mkOption {
+              type = types.nullOr types.lines;
+              default = null;
+            };
+            source = mkOption { type = types.path; };
           };
         }
       );

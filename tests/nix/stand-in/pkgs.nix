@@ -13,7 +13,15 @@ in
 {
   claude-code = package "claude-code" "claude";
   hive-subagent = package "hive-subagent" "hive-subagent-daemon";
+  python3 = package "python3" "python3";
 
+  # the entries too, so that tests can see what lies behind a name
+  linkFarm =
+    name: entries:
+    package name name
+    // {
+      inherit entries;
+    };
   writeText =
     name: text:
     package name name

@@ -23,13 +23,20 @@ PLACES = {
     UNIT: f"/etc/systemd/system/{UNIT}",
     "hive-subagent.json": f"{STORE}hive-subagent.json",
     "extra-mcp.json": "/etc/hyperhive/extra-mcp.json",
+    "50-subagent-intervention.json": (
+        "/etc/claude-code/managed-settings.d/50-subagent-intervention.json"
+    ),
+    "hive-subagent-roles": f"{STORE}hive-subagent-roles",
 }
 LINKS = {
     f"/etc/systemd/system/multi-user.target.wants/{UNIT}": f"../{UNIT}",
     f"{STORE}hive-subagent": OURS,
     f"{STORE}claude-code/bin/claude": f"{OURS}/bin/hive-subagent-stub-claude",
-    **{f"{STORE}{name}": "/usr" for name in ("coreutils", "findutils", "gnugrep", "gnused")},
-    f"{STORE}systemd": "/usr",
+    **{
+        f"{STORE}{name}": "/usr"
+        for name in ("coreutils", "findutils", "gnugrep", "gnused", "python3", "systemd")
+    },
+    f"{OURS}/share/hive-subagent/hook.py": f"{OURS}/code/hive_subagent_hook/main.py",
 }
 # vm-tests/nixos/machine.nix writes the same
 SECRETS = {
@@ -117,8 +124,10 @@ class Install:
     def _files(self, agent: str) -> bytes:
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w") as tar:
-            for name, place in PLACES.items():
-                _add(tar, place, (self._rendered / agent / name).read_text())
+            rendered = self._rendered / agent
+            for file in sorted(file for file in rendered.rglob("*") if file.is_file()):
+                top, *below = file.relative_to(rendered).parts
+                _add(tar, "/".join([PLACES[top], *below]), file.read_text())
             for name, (place, mode) in BROUGHT.items():
                 _add(tar, place, (self._project / "vm-tests" / name).read_text(), mode)
             for place, secret in SECRETS.items():
