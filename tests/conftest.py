@@ -7,10 +7,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from support.daemon import Daemon
 
 # shells start their background jobs deaf to it, and what the tests start would inherit that
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+settings.register_profile(
+    "ours",
+    # how long an example takes says how busy the machine is, nothing of what is tested
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        # all examples of a test may share its directory
+        HealthCheck.function_scoped_fixture,
+    ],
+)
+settings.load_profile("ours")
 
 
 @pytest.fixture(scope="session")

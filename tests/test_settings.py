@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_subagent.errors import ConfigurationError
 from hive_subagent.permissions import TOP, Permissions
 from hive_subagent.settings import ENV_PREFIX, Settings, load
-
-PROPERTY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(autouse=True)
@@ -190,7 +188,6 @@ JSON = st.recursive(
 KEYS = st.sampled_from(sorted(Settings.model_fields)) | st.text()
 
 
-@PROPERTY
 @given(values=st.dictionaries(KEYS, JSON, max_size=4))
 def test_any_object_is_read_or_refused_in_one_line(config: Path, values: dict[str, Any]) -> None:
     config.write_text(json.dumps(values))
@@ -201,7 +198,6 @@ def test_any_object_is_read_or_refused_in_one_line(config: Path, values: dict[st
         assert len(found.splitlines()) == 1
 
 
-@PROPERTY
 @given(content=st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused_in_one_line(config: Path, content: bytes) -> None:
     config.write_bytes(content)

@@ -7,14 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from .channel import Channel, event
 
-PROPERTY = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+PROPERTY = settings(max_examples=25)
 
 
 def test_an_idle_channel_gets_no_answer(channel: Channel) -> None:
@@ -113,7 +111,6 @@ def test_each_tool_is_one_line_for_whoever_follows(channel: Channel) -> None:
     assert second.endswith("Z tool Read failed: ")
 
 
-@PROPERTY
 @given(text=st.text(min_size=1).filter(lambda text: text.strip() != ""))
 def test_any_text_reaches_the_subagent_as_it_was_written(
     fresh: Callable[[], Channel], text: str
@@ -123,7 +120,6 @@ def test_any_text_reaches_the_subagent_as_it_was_written(
     assert channel.fire().reason == "[PARENT INTERVENTION] " + text.strip()
 
 
-@PROPERTY
 @given(stdin=st.binary(max_size=300))
 def test_no_input_whatever_fails_the_turn_or_loses_the_file(
     fresh: Callable[[], Channel], stdin: bytes
@@ -142,7 +138,6 @@ JSON = st.recursive(
 KEYS = st.sampled_from(["hook_event_name", "agent_id", "tool_name", "tool_input", "x"])
 
 
-@PROPERTY
 @given(fields=st.dictionaries(KEYS, JSON))
 def test_no_event_of_another_shape_fails_the_turn_or_loses_the_file(
     fresh: Callable[[], Channel], fields: dict[str, object]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from .channel import Channel, event, finish
@@ -148,9 +148,7 @@ def test_a_file_that_is_closed_while_the_hook_looks_arrives_whole(channel: Chann
     assert channel.names() == set()
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40)
 @given(content=st.binary(max_size=200), name=st.sampled_from(NAMES))
 @example(content=b"\x00", name="_intervene.txt")
 @example(content=b"\xef\xbb\xbfmark", name="_intervene.txt")

@@ -183,4 +183,4 @@ class Owing(RuleBasedStateMachine):
 
 
 TestOwing = Owing.TestCase
-TestOwing.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestOwing.settings = settings(max_examples=60, stateful_step_count=30)

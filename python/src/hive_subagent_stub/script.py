@@ -78,6 +78,8 @@ def _directives(text: str, where: str) -> Iterator[object]:
             if not text.startswith("]]", _skip(text, end)):
                 raise BadScript(f"script in {where}: no ]] after the JSON")
             yield value
+            # a script may hold another one, say as the prompt of an inner agent
+            at = text.find("[[STUB", end)
 
 
 def _skip(text: str, at: int) -> int:
