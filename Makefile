@@ -20,8 +20,11 @@ $(STAMP): python/pyproject.toml
 demo: setup
 	$(BIN)/hive-subagent-demo $(if $(CLAUDE),--claude $(CLAUDE))
 
+# mostly they wait for processes, so one more at a time than this machine has cores; a file's tests
+# share a daemon
+JOBS ?= $(shell echo $$(($$(nproc) + 1)))
 test: setup
-	cd python && ../$(BIN)/python -m pytest -c pyproject.toml $(ARGS)
+	cd python && ../$(BIN)/python -m pytest -c pyproject.toml -n $(JOBS) --dist loadfile $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check --config python/pyproject.toml .

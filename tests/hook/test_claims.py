@@ -98,9 +98,10 @@ def test_the_claim_of_a_hook_that_died_is_set_aside_and_told(channel: Channel) -
     assert aside.read_text() == "halt"
 
 
-@pytest.mark.parametrize("owner", [str(os.getpid()), "word", "9" * 40, "²"])
+@pytest.mark.parametrize("owner", ["me", "word", "9" * 40, "²"])
 def test_a_claim_that_may_be_alive_is_left_alone(channel: Channel, owner: str) -> None:
-    left = channel.folder / f"_stop.txt.claimed-{owner}-1"
+    pid = str(os.getpid()) if owner == "me" else owner
+    left = channel.folder / f"_stop.txt.claimed-{pid}-1"
     left.write_text("halt")
     channel.fire()
     assert channel.names() == {left.name}
