@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import anyio
 import pytest
 
-from hive_subagent.models import Notice
+from hive_subagent.notices import Notice
 from hive_subagent.todos.sinks import NotAccepted, UnixSink
 
 ROOT = Path(__file__).parents[1]

@@ -14,7 +14,8 @@ import pytest
 
 from hive_subagent.claude.invocation import Invocation
 from hive_subagent.claude.outcome import Exit
-from hive_subagent.claude.process import STDERR_KEPT, RunningClaude, SpawnFailed
+from hive_subagent.claude.pipes import STDERR_KEPT
+from hive_subagent.claude.process import RunningClaude, SpawnFailed
 
 BOUND_S = 20.0
 

@@ -1,12 +1,10 @@
-"""Claude's sessions on disk: the folder's name, where one is found, archive, lock."""
+"""Claude's sessions on disk: where one lies, how it is put away, whether one could be kept."""
 
 import ctypes
-import fcntl
 import os
 import re
+import stat
 import struct
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_subagent.claude.transcripts import (
-    TranscriptLock,
     archive,
+    config_dir_problem,
     encode_directory,
     find,
     transcript_path,
@@ -23,15 +21,6 @@ from hive_subagent.claude.transcripts import (
 from hive_subagent.errors import Refused
 
 SESSION = "0b5ed1b4-3a51-4d3c-9f6e-7a0d8c1f2e3a"
-
-# flocks argv[1], says so, and holds until its stdin ends
-HOLDER = """
-import fcntl, sys
-file = open(sys.argv[1], "r+")
-fcntl.flock(file, fcntl.LOCK_EX)
-print("locked", flush=True)
-sys.stdin.read()
-"""
 
 
 @pytest.mark.parametrize(
@@ -145,50 +134,36 @@ def test_an_archive_of_nothing_is_refused_and_leaves_nothing(tmp_path: Path) -> 
     assert os.listdir(path.parent) == []
 
 
-def test_a_session_in_use_is_refused_naming_the_holder(tmp_path: Path) -> None:
-    """R22: a second process that would interleave its lines with the first is refused."""
-    path = transcript(tmp_path)
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == b"locked\n"
-        with pytest.raises(Refused, match=f"{SESSION} is in use by process {holder.pid};"):
-            TranscriptLock(path)
-        holder.kill()
-        holder.wait()
-        with TranscriptLock(path), pytest.raises(Refused, match=f"by process {os.getpid()};"):
-            TranscriptLock(path)
-        TranscriptLock(path).release()
+def test_a_config_directory_is_made_and_left_clean(tmp_path: Path) -> None:
+    home = tmp_path / "a" / "claude"
+    assert config_dir_problem(home, "/nowhere/a") is None
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    kept = transcript_path(home, "/nowhere/a", SESSION)
+    kept.parent.mkdir(parents=True)
+    kept.touch()
+    assert config_dir_problem(home, "/nowhere/a") is None
+    assert os.listdir(home) == ["projects"]
+    assert os.listdir(home / "projects") == ["-nowhere-a"]
 
 
-def test_a_child_does_not_keep_the_lock_of_a_transcript(tmp_path: Path) -> None:
-    lock = TranscriptLock(transcript(tmp_path))
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, close_fds=False):
-        lock.release()
-        lock.release()
-        TranscriptLock(lock.path).release()
-
-
-def test_only_a_regular_file_is_locked(tmp_path: Path) -> None:
-    (tmp_path / "real").write_text("")
-    (tmp_path / "link.jsonl").symlink_to(tmp_path / "real")
-    os.mkfifo(tmp_path / "pipe.jsonl")
-    for name in ("link", "pipe", "missing"):
-        with pytest.raises(Refused, match=f"session {name}: its transcript"):
-            TranscriptLock(tmp_path / f"{name}.jsonl")
-
-
-def test_a_transcript_archived_while_it_was_opened_is_not_locked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("place", ["file", "file/below", "home/projects", "home/projects/-x"])
+def test_a_place_where_nothing_can_be_saved_is_named_with_the_mend(
+    tmp_path: Path, place: str
 ) -> None:
-    path = transcript(tmp_path)
-    flock = fcntl.flock
+    """R24: claude would run on and save nothing; tried for real, so it holds for root too."""
+    blocked = tmp_path / place
+    target = tmp_path / ("file" if place.startswith("file") else place)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text("in the way")
+    home = tmp_path / "home" if place.startswith("home") else blocked
+    problem = config_dir_problem(home, "/x")
+    assert problem is not None
+    assert f"claude cannot save sessions in {blocked}" in problem
+    assert "claude_config_dir" in problem
+    assert len(problem.splitlines()) == 1
 
-    def archived_first(descriptor: int, operation: int) -> None:
-        archive(path)
-        flock(descriptor, operation)
 
-    monkeypatch.setattr(fcntl, "flock", archived_first)
-    with pytest.raises(Refused, match="archived a moment ago"):
-        TranscriptLock(path)
+def test_a_file_system_that_takes_no_files_is_told_even_to_root() -> None:
+    """R24."""
+    assert config_dir_problem(Path("/proc/self")) is not None
+    assert config_dir_problem(Path("/proc/nowhere/claude")) is not None

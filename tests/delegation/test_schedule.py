@@ -12,7 +12,8 @@ from hypothesis.stateful import (
 )
 
 from hive_subagent.delegation.schedule import Schedule
-from hive_subagent.models import ChildEnd, WaitPolicy
+from hive_subagent.models import WaitPolicy
+from hive_subagent.notices import ChildEnd
 
 BAD = {ChildEnd.FAILED, ChildEnd.TIMED_OUT, ChildEnd.KILLED}
 ENDS = st.sampled_from(sorted(ChildEnd))

@@ -12,7 +12,7 @@ from support.processes import is_alive, until
 from support.stub import HANG, NEW, OLD, bash, script, text
 
 from hive_subagent.claude import framing
-from hive_subagent.claude.process import STDERR_KEPT
+from hive_subagent.claude.pipes import STDERR_KEPT
 
 MIB = 1024 * 1024
 

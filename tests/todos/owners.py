@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 
-from hive_subagent.models import Notice
+from hive_subagent.notices import Notice
 from hive_subagent.todos.sinks import NotAccepted
 
 YES = b'{"ok":true}\n'

@@ -12,7 +12,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from hive_subagent.models import RunEvent
+from hive_subagent.notices import RunEvent
 from hive_subagent.todos.events import EventFeed
 from hive_subagent.todos.sinks import DirSink, NotAccepted, UnixSink
 from todos.owners import Owner

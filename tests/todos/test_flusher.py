@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from hive_subagent.models import Notice
+from hive_subagent.notices import Notice
 from hive_subagent.todos.flusher import Flusher
 from hive_subagent.todos.sinks import DirSink, NotAccepted, UnixSink
 from todos.owners import YES, Owner, make_notice

@@ -1,4 +1,4 @@
-"""The shapes that other programs rely on: answers of the tools, and notices.
+"""The shapes that other programs rely on: what the tools answer, and the words in it.
 
 Every model is frozen. Ages and grace times are seconds, sizes bytes, costs US dollars.
 """
@@ -6,9 +6,9 @@ Every model is frozen. Ages and grace times are seconds, sizes bytes, costs US d
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict
 
 
 class Frozen(BaseModel):
@@ -56,31 +56,8 @@ Containment = Literal["cgroup", "session"]
 OomScope = Literal["run", "service", "machine"]
 """Whose memory limit a process died at."""
 
-NoticeKind = Literal[
-    "finished",
-    "goal_reached",
-    "need_help",
-    "turn_cap",
-    "stopped",
-    "killed",
-    "failed",
-    "delegation",
-]
-
 WaitPolicy = Literal["all", "fail_fast"]
 """When a delegation is over: when each child has ended by itself, or once one of them failed."""
-
-
-class ChildEnd(StrEnum):
-    """How a child of a delegation ended, as the delegation tells it."""
-
-    FINISHED = "finished"
-    STOPPED = "stopped"
-    NEED_HELP = "need_help"
-    FAILED = "failed"
-    TIMED_OUT = "timed_out"
-    KILLED = "killed"
-    CANCELLED = "cancelled"
 
 
 InterventionKind = Literal["stop", "redirect", "info"]
@@ -262,79 +239,6 @@ class DelegateReply(Frozen):
     children: list[DelegatedChild]
     wait_policy: WaitPolicy
     timeout_s: float
-
-
-class ToldChild(Frozen):
-    """A child in the notice of its delegation.
-
-    `result` is its final text, cut at 8,000 bytes where `result_cut` says so; `transcript` is the
-    file of claude's that holds the whole, null for one that never began.
-    """
-
-    name: str
-    role: str
-    session_id: str
-    dir: str
-    end: ChildEnd
-    state: State
-    stop_reason: StopReason | None
-    cause: Cause | None
-    signal: str | None
-    message: str | None
-    result: str | None
-    result_cut: bool
-    transcript: str | None
-    cost_usd: float | None
-
-
-class Notice(Frozen):
-    """One todo: how one run or one delegation ended.
-
-    `at` is RFC 3339 in UTC; `id` is the same on every retry. `children` is there for a delegation
-    alone, whose `name` is its id and whose `session_id` is empty.
-    """
-
-    id: str
-    source: Literal["subagent"] = "subagent"
-    name: str
-    session_id: str
-    kind: NoticeKind
-    text: str
-    report_file: str | None
-    at: str
-    children: list[ToldChild] | None = None
-
-    @model_serializer(mode="wrap")
-    def _children_of_delegations_only(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        told: dict[str, Any] = dump(self)
-        if self.children is None:
-            told.pop("children", None)
-        return told
-
-
-class RunEvent(Frozen):
-    """A run's own work began or ended. `missed` counts events that this reader did not get before.
-
-    `id` is the run's. From `state` on only `subagent_finished` has values; `role` and `delegation`
-    only a child has.
-    """
-
-    event: Literal["subagent_started", "subagent_finished"]
-    source: Literal["subagent"] = "subagent"
-    id: str
-    name: str
-    session_id: str
-    dir: str
-    role: str | None = None
-    delegation: str | None = None
-    at: str
-    state: State | None = None
-    stop_reason: StopReason | None = None
-    cause: Cause | None = None
-    signal: str | None = None
-    cost_usd: float | None = None
-    duration_s: float | None = None
-    missed: int = 0
 
 
 class Health(Frozen):

@@ -8,13 +8,10 @@ while its tree is being ended.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
 import signal
 import subprocess
-import sys
-import termios
 import uuid
 from collections.abc import Callable, Sequence
 
@@ -22,75 +19,17 @@ import anyio
 
 from hive_subagent.claude import hooks, protocol
 from hive_subagent.claude.conversation import Conversation, Event, Message
-from hive_subagent.claude.framing import MAX_LINE, LineFramer
 from hive_subagent.claude.hooks import Steering
 from hive_subagent.claude.invocation import Invocation
 from hive_subagent.claude.outcome import Exit
+from hive_subagent.claude.pipes import STDERR_KEPT, Stderr, Stdout, unread
 from hive_subagent.errors import SubagentError
 
 log = logging.getLogger(__name__)
 
-STDERR_KEPT = 64 * 1024
-"""Bytes of the end of stderr that are kept for the error."""
-
 
 class SpawnFailed(SubagentError):
     """Claude could not be started at all; the text names the program or the directory."""
-
-
-class _Stdout(asyncio.Protocol):
-    """Reads always, so that the pipe never fills; a reader that breaks says so and stops."""
-
-    def __init__(self, conversation: Conversation, changed: Callable[[], None]) -> None:
-        self.framer = LineFramer()
-        self.broken: str | None = None
-        self.ended = False
-        self._conversation = conversation
-        self._changed = changed
-
-    def data_received(self, data: bytes) -> None:
-        if self.broken is not None:
-            return
-        skipped = self.framer.skipped
-        try:
-            block = self.framer.feed(data)
-            if self.framer.skipped > skipped:
-                self._tell_skipped(self.framer.skipped_head)
-            if block:
-                self._conversation.block(block)
-            else:
-                self._conversation.alive()
-        except Exception as error:  # a dead reader must end the run, not look alive
-            self.broken = f"reading claude's output failed: {error!r}"
-            self._changed()
-
-    def _tell_skipped(self, head: bytes) -> None:
-        log.warning("a line of claude over %d bytes is left out: %r...", MAX_LINE, head)
-        if protocol.is_result(head):
-            # claude waits for a next message after it, and we would wait for it
-            raise ValueError(f"its result is a line of over {MAX_LINE} bytes")
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.ended = True
-        self._changed()
-
-
-class _Stderr(asyncio.Protocol):
-    def __init__(self, conversation: Conversation, changed: Callable[[], None]) -> None:
-        self.tail = bytearray()
-        self.ended = False
-        self._conversation = conversation
-        self._changed = changed
-
-    def data_received(self, data: bytes) -> None:
-        self._conversation.alive()
-        self.tail += data
-        if len(self.tail) > 2 * STDERR_KEPT:
-            del self.tail[:-STDERR_KEPT]
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.ended = True
-        self._changed()
 
 
 class RunningClaude:
@@ -103,8 +42,8 @@ class RunningClaude:
         self._process = process
         self._pidfd = os.pidfd_open(process.pid)
         self._changed = asyncio.Event()
-        self._stdout = _Stdout(self.conversation, self._notify)
-        self._stderr = _Stderr(self.conversation, self._notify)
+        self._stdout = Stdout(self.conversation, self._notify)
+        self._stderr = Stderr(self.conversation, self._notify)
         self._input: asyncio.WriteTransport | None = None
         self._outputs: list[asyncio.ReadTransport] = []
 
@@ -291,7 +230,7 @@ class RunningClaude:
         # Only what lies there now: a grandchild that goes on writing would never let us go
         stdout = self._process.stdout
         try:
-            left = 0 if stdout is None or self._stdout.ended else _unread(stdout.fileno())
+            left = 0 if stdout is None or self._stdout.ended else unread(stdout.fileno())
             while stdout is not None and left > 0 and (data := os.read(stdout.fileno(), left)):
                 left -= len(data)
                 self._stdout.data_received(data)
@@ -305,8 +244,3 @@ class RunningClaude:
         while not condition():
             self._changed.clear()
             await self._changed.wait()
-
-
-def _unread(pipe: int) -> int:
-    """How many bytes lie in a pipe."""
-    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)

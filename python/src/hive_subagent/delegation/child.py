@@ -5,7 +5,8 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 
-from hive_subagent.models import Cause, ChildEnd, SessionView, State, StopReason
+from hive_subagent.models import Cause, SessionView, State, StopReason
+from hive_subagent.notices import ChildEnd
 from hive_subagent.runs import wording
 from hive_subagent.runs.launch import Launch
 from hive_subagent.runs.records import Ending, SessionRecord

@@ -14,7 +14,8 @@ from hive_subagent.delegation.recovery import KIND, Kept
 from hive_subagent.delegation.schedule import Schedule
 from hive_subagent.delegation.telling import Told, notice
 from hive_subagent.errors import SubagentError
-from hive_subagent.models import Cause, ChildEnd, ProcessInfo, SessionView, StartReply, WaitPolicy
+from hive_subagent.models import Cause, ProcessInfo, SessionView, StartReply, WaitPolicy
+from hive_subagent.notices import ChildEnd
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.session import now
 

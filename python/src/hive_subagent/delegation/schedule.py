@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from hive_subagent.models import ChildEnd, WaitPolicy
+from hive_subagent.models import WaitPolicy
+from hive_subagent.notices import ChildEnd
 
 _BAD = frozenset({ChildEnd.FAILED, ChildEnd.TIMED_OUT, ChildEnd.KILLED})
 

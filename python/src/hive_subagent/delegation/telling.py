@@ -9,15 +9,8 @@ from pathlib import Path
 
 from hive_subagent.claude import transcripts
 from hive_subagent.delegation.child import end_of
-from hive_subagent.models import (
-    Cause,
-    ChildEnd,
-    DelegateReply,
-    Notice,
-    State,
-    ToldChild,
-    WaitPolicy,
-)
+from hive_subagent.models import Cause, DelegateReply, State, WaitPolicy
+from hive_subagent.notices import ChildEnd, Notice, ToldChild
 from hive_subagent.runs import wording
 from hive_subagent.runs.records import SessionRecord
 from hive_subagent.runs.session import ended_view

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from hive_subagent.models import RunEvent
+from hive_subagent.notices import RunEvent
 from hive_subagent.runs.session import LiveSession, now
 
 

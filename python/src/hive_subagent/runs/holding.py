@@ -10,8 +10,8 @@ import anyio
 
 from hive_subagent.claude import transcripts
 from hive_subagent.claude.conversation import Conversation
+from hive_subagent.claude.holders import TranscriptLock, live_holder, live_holder_of_title
 from hive_subagent.claude.process import RunningClaude
-from hive_subagent.claude.transcripts import TranscriptLock
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.runs import wording
 from hive_subagent.runs.records import Records, SessionRecord
@@ -30,7 +30,7 @@ def take_lock(
 
     Raises Refused when another process has the session open.
     """
-    holder = transcripts.live_holder(config_dir, record.session_id, ignore_pids=ignore_pids)
+    holder = live_holder(config_dir, record.session_id, ignore_pids=ignore_pids)
     if holder is not None:
         raise Refused(
             wording.open_elsewhere(name=record.name, session_id=record.session_id, holder=holder)
@@ -41,7 +41,7 @@ def take_lock(
 
 def refuse_if_title_is_open(config_dir: Path, title: str, directory: Path) -> None:
     """Raise Refused when a living claude has a session of that title open."""
-    holder = transcripts.live_holder_of_title(config_dir, title, directory)
+    holder = live_holder_of_title(config_dir, title, directory)
     if holder is not None:
         raise Refused(wording.open_elsewhere(name=title, session_id=None, holder=holder))
 

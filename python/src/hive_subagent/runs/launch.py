@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from hive_subagent.claude import transcripts
+from hive_subagent.claude.holders import TranscriptLock
 from hive_subagent.claude.invocation import Invocation, build_argv, child_environment
 from hive_subagent.permissions import TOP, Permissions
 from hive_subagent.runs.records import SessionRecord
@@ -55,7 +55,7 @@ class Launch:
     brief: Path | None
     resume: str | None = None
     predecessor: SessionRecord | None = None
-    lock: transcripts.TranscriptLock | None = None
+    lock: TranscriptLock | None = None
 
 
 def permissions_of(record: SessionRecord, settings: Settings) -> Permissions:

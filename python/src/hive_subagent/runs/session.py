@@ -9,8 +9,8 @@ from typing import Any
 
 import anyio
 
+from hive_subagent.claude.holders import TranscriptLock
 from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome, Stopped
-from hive_subagent.claude.transcripts import TranscriptLock
 from hive_subagent.containment import Usage
 from hive_subagent.models import (
     Cause,

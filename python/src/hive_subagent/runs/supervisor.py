@@ -13,6 +13,7 @@ from typing import Literal
 import anyio
 
 from hive_subagent.claude import transcripts
+from hive_subagent.claude.holders import TranscriptLock
 from hive_subagent.errors import Refused
 from hive_subagent.models import (
     Cause,
@@ -242,7 +243,7 @@ class Supervisor:
             raise Refused(problem)
         return checks.check_program(settings.claude_bin, os.environ.get("PATH"))
 
-    def _lock(self, record: SessionRecord) -> transcripts.TranscriptLock | None:
+    def _lock(self, record: SessionRecord) -> TranscriptLock | None:
         return take_lock(self._settings.claude_config_dir, record)
 
     def _awaited(self, name: str) -> tuple[anyio.Event | None, Callable[[], list[SessionView]]]:

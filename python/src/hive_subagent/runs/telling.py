@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hive_subagent.instance import append_report
-from hive_subagent.models import Notice, NoticeKind, StopReason
+from hive_subagent.models import StopReason
+from hive_subagent.notices import Notice, NoticeKind
 from hive_subagent.runs import wording
 from hive_subagent.runs.records import SessionRecord
 from hive_subagent.runs.session import ended_view

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import anyio
 
-from hive_subagent.models import RunEvent
+from hive_subagent.notices import RunEvent
 from hive_subagent.todos.sinks import NotAccepted
 
 CAPACITY = 1024

@@ -10,7 +10,7 @@ from datetime import datetime
 
 import anyio
 
-from hive_subagent.models import Notice
+from hive_subagent.notices import Notice
 from hive_subagent.todos.sinks import NotAccepted, Sink
 
 FIRST_PAUSE_S = 0.5

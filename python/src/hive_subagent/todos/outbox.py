@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from hive_subagent.errors import Refused
 from hive_subagent.instance import private_directory, read_ours, write_private
-from hive_subagent.models import Notice
+from hive_subagent.notices import Notice
 from hive_subagent.todos.flusher import FIRST_PAUSE_S, LONGEST_PAUSE_S, Flusher
 from hive_subagent.todos.sinks import Sink
 

@@ -16,7 +16,7 @@ import anyio
 
 from hive_subagent.errors import ConfigurationError, SubagentError
 from hive_subagent.instance import write_private
-from hive_subagent.models import Notice
+from hive_subagent.notices import Notice
 
 ANSWER_TIMEOUT_S = 10.0
 LONGEST_ANSWER = 65536

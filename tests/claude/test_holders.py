@@ -1,18 +1,38 @@
-"""Who else has a session open, and whether claude could save one at all."""
+"""Who else has a session open: a claude by its own notes, a daemon by its lock."""
 
+import fcntl
 import json
 import os
-import stat
 import subprocess
+import sys
 import time
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from hive_subagent.claude.transcripts import config_dir_problem, live_holder, transcript_path
+from hive_subagent.claude.holders import TranscriptLock, live_holder
+from hive_subagent.claude.transcripts import archive, transcript_path
+from hive_subagent.errors import Refused
 
 SESSION = "0b5ed1b4-3a51-4d3c-9f6e-7a0d8c1f2e3a"
+
+
+# flocks argv[1], says so, and holds until its stdin ends
+HOLDER = """
+import fcntl, sys
+file = open(sys.argv[1], "r+")
+fcntl.flock(file, fcntl.LOCK_EX)
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def transcript(config_dir: Path, directory: str = "/nowhere/a", content: str = "{}\n") -> Path:
+    path = transcript_path(config_dir, directory, SESSION)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    return path
 
 
 def note(
@@ -82,36 +102,50 @@ def test_broken_notes_are_passed_over(tmp_path: Path) -> None:
     assert live_holder(tmp_path, SESSION) == os.getpid()
 
 
-def test_a_config_directory_is_made_and_left_clean(tmp_path: Path) -> None:
-    home = tmp_path / "a" / "claude"
-    assert config_dir_problem(home, "/nowhere/a") is None
-    assert stat.S_IMODE(home.stat().st_mode) == 0o700
-    kept = transcript_path(home, "/nowhere/a", SESSION)
-    kept.parent.mkdir(parents=True)
-    kept.touch()
-    assert config_dir_problem(home, "/nowhere/a") is None
-    assert os.listdir(home) == ["projects"]
-    assert os.listdir(home / "projects") == ["-nowhere-a"]
+def test_a_session_in_use_is_refused_naming_the_holder(tmp_path: Path) -> None:
+    """R22: a second process that would interleave its lines with the first is refused."""
+    path = transcript(tmp_path)
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"locked\n"
+        with pytest.raises(Refused, match=f"{SESSION} is in use by process {holder.pid};"):
+            TranscriptLock(path)
+        holder.kill()
+        holder.wait()
+        with TranscriptLock(path), pytest.raises(Refused, match=f"by process {os.getpid()};"):
+            TranscriptLock(path)
+        TranscriptLock(path).release()
 
 
-@pytest.mark.parametrize("place", ["file", "file/below", "home/projects", "home/projects/-x"])
-def test_a_place_where_nothing_can_be_saved_is_named_with_the_mend(
-    tmp_path: Path, place: str
+def test_a_child_does_not_keep_the_lock_of_a_transcript(tmp_path: Path) -> None:
+    lock = TranscriptLock(transcript(tmp_path))
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, close_fds=False):
+        lock.release()
+        lock.release()
+        TranscriptLock(lock.path).release()
+
+
+def test_only_a_regular_file_is_locked(tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("")
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "real")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for name in ("link", "pipe", "missing"):
+        with pytest.raises(Refused, match=f"session {name}: its transcript"):
+            TranscriptLock(tmp_path / f"{name}.jsonl")
+
+
+def test_a_transcript_archived_while_it_was_opened_is_not_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """R24: claude would run on and save nothing; tried for real, so it holds for root too."""
-    blocked = tmp_path / place
-    target = tmp_path / ("file" if place.startswith("file") else place)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text("in the way")
-    home = tmp_path / "home" if place.startswith("home") else blocked
-    problem = config_dir_problem(home, "/x")
-    assert problem is not None
-    assert f"claude cannot save sessions in {blocked}" in problem
-    assert "claude_config_dir" in problem
-    assert len(problem.splitlines()) == 1
+    path = transcript(tmp_path)
+    flock = fcntl.flock
 
+    def archived_first(descriptor: int, operation: int) -> None:
+        archive(path)
+        flock(descriptor, operation)
 
-def test_a_file_system_that_takes_no_files_is_told_even_to_root() -> None:
-    """R24."""
-    assert config_dir_problem(Path("/proc/self")) is not None
-    assert config_dir_problem(Path("/proc/nowhere/claude")) is not None
+    monkeypatch.setattr(fcntl, "flock", archived_first)
+    with pytest.raises(Refused, match="archived a moment ago"):
+        TranscriptLock(path)

@@ -1,0 +1,81 @@
+"""What comes out of a claude: its two pipes, read as they fill."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import sys
+import termios
+from collections.abc import Callable
+
+from hive_subagent.claude import protocol
+from hive_subagent.claude.conversation import Conversation
+from hive_subagent.claude.framing import MAX_LINE, LineFramer
+
+log = logging.getLogger(__name__)
+
+STDERR_KEPT = 64 * 1024
+"""Bytes of the end of stderr that are kept for the error."""
+
+
+class Stdout(asyncio.Protocol):
+    """Reads always, so that the pipe never fills; a reader that breaks says so and stops."""
+
+    def __init__(self, conversation: Conversation, changed: Callable[[], None]) -> None:
+        self.framer = LineFramer()
+        self.broken: str | None = None
+        self.ended = False
+        self._conversation = conversation
+        self._changed = changed
+
+    def data_received(self, data: bytes) -> None:
+        if self.broken is not None:
+            return
+        skipped = self.framer.skipped
+        try:
+            block = self.framer.feed(data)
+            if self.framer.skipped > skipped:
+                self._tell_skipped(self.framer.skipped_head)
+            if block:
+                self._conversation.block(block)
+            else:
+                self._conversation.alive()
+        except Exception as error:  # a dead reader must end the run, not look alive
+            self.broken = f"reading claude's output failed: {error!r}"
+            self._changed()
+
+    def _tell_skipped(self, head: bytes) -> None:
+        log.warning("a line of claude over %d bytes is left out: %r...", MAX_LINE, head)
+        if protocol.is_result(head):
+            # claude waits for a next message after it, and we would wait for it
+            raise ValueError(f"its result is a line of over {MAX_LINE} bytes")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.ended = True
+        self._changed()
+
+
+class Stderr(asyncio.Protocol):
+    """Keeps the end of it; whatever is said there is a sign of life."""
+
+    def __init__(self, conversation: Conversation, changed: Callable[[], None]) -> None:
+        self.tail = bytearray()
+        self.ended = False
+        self._conversation = conversation
+        self._changed = changed
+
+    def data_received(self, data: bytes) -> None:
+        self._conversation.alive()
+        self.tail += data
+        if len(self.tail) > 2 * STDERR_KEPT:
+            del self.tail[:-STDERR_KEPT]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.ended = True
+        self._changed()
+
+
+def unread(pipe: int) -> int:
+    """How many bytes lie in a pipe."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
