@@ -3,6 +3,9 @@ PYTHON ?= python3
 CLAUDE ?=
 BIN := .venv/bin
 
+# tests mostly wait for processes, so one more at a time than this machine has cores
+JOBS ?= $(shell echo $$(($$(nproc) + 1)))
+
 .PHONY: setup test lint demo e2e chaos soak bench nix-test vm-test clean
 
 # the stamp is remade when the dependencies change; EXTRAS widens what is installed
@@ -20,9 +23,7 @@ $(STAMP): python/pyproject.toml
 demo: setup
 	$(BIN)/hive-subagent-demo $(if $(CLAUDE),--claude $(CLAUDE))
 
-# mostly they wait for processes, so one more at a time than this machine has cores; a file's tests
-# share a daemon
-JOBS ?= $(shell echo $$(($$(nproc) + 1)))
+# the tests of a file share a daemon
 test: setup
 	cd python && ../$(BIN)/python -m pytest -c pyproject.toml -n $(JOBS) --dist loadfile $(ARGS)
 
@@ -35,7 +36,7 @@ lint: setup
 # the real CLI, offline; needs npm once
 e2e: setup
 	cd tests && ../$(BIN)/python -m e2e.install
-	cd python && ../$(BIN)/python -m pytest -c pyproject.toml -m e2e ../tests/e2e $(ARGS)
+	cd python && ../$(BIN)/python -m pytest -c pyproject.toml -n $(JOBS) -m e2e ../tests/e2e $(ARGS)
 
 # N calls against one daemon, then CRASHES times SIGKILL of a daemon, then INTERVENTIONS amid runs;
 # SEED repeats the scripts
