@@ -15,6 +15,7 @@ STAMP = .venv/.stamp-$(EXTRAS)
 setup: $(STAMP)
 
 $(STAMP): python/pyproject.toml
+	@echo "installing what this needs into .venv (a minute at first)"
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e 'python[$(EXTRAS)]'
 	touch $@
