@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import logging
 import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
+
+log = logging.getLogger(__name__)
 
 MODIFIED = 0x2
 """The file was written to."""
@@ -86,4 +89,11 @@ class Watches:
                 changed |= {watch} if watch >= 0 else set(self._callbacks)
             for watch in changed:
                 if (callback := self._callbacks.get(watch)) is not None:
-                    callback()
+                    self._call(callback)
+
+    @staticmethod
+    def _call(callback: Callable[[], None]) -> None:
+        try:
+            callback()
+        except Exception:  # one that fails must not cost the others what was read for them
+            log.exception("a change of a file could not be followed")

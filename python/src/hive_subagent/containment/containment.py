@@ -130,7 +130,7 @@ class Containment:
         `memory_max`: bytes; lower than the setting, never higher. Raises Refused for a limit
         that cannot be held, or a cgroup that cannot be made.
         """
-        limit = self._limit(run_id, memory_max)
+        limit = self._limit(memory_max)
         entry = self._roll.add(run_id)
         try:
             enclosure = self._enclosure(entry, limit)
@@ -146,17 +146,17 @@ class Containment:
         leaf = self._leaves.make(entry.run_id, memory_max=limit)
         return CgroupEnclosure(entry, self._ties, leaf=leaf, leaves=self._leaves, memory_max=limit)
 
-    def _limit(self, run_id: str, asked: int | None) -> int | None:
+    def _limit(self, asked: int | None) -> int | None:
         if asked is None:
             return self._memory_max
         if self._leaves is None or not self._leaves.limits_memory:
             raise Refused(
-                f"memory_max of {run_id}: no cgroup can hold it ({self.reason}); leave it out"
+                f"memory_max {asked}: no cgroup can hold it ({self.reason}); leave it out"
             )
         if self._memory_max is not None and asked > self._memory_max:
             raise Refused(
-                f"memory_max of {run_id}: {asked} bytes is above the setting of"
-                f" {self._memory_max}; it may only lower it"
+                f"memory_max of {asked} bytes is above the setting of {self._memory_max};"
+                " it may only lower it"
             )
         return asked
 
