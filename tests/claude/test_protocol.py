@@ -61,4 +61,5 @@ _TEXTS = st.sampled_from(
 def test_all_lines_tell_something_but_what_the_model_says_without_a_tool(lines: list[str]) -> None:
     said = [line.startswith('{"type":"assistant"') and '"tool_use"' not in line for line in lines]
     expected = [line.encode() for line, idle in zip(lines, said, strict=True) if not idle]
-    assert protocol.telling_lines([line.encode() for line in lines]) == expected
+    every = [line.encode() for line in lines]
+    assert protocol.telling_lines(b"\n".join(every), every) == expected

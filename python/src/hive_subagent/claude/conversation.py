@@ -92,7 +92,7 @@ class Conversation:
         lines.pop()
         self.lines += len(lines)
         everything = not self.begun or self.hear is not None
-        for line in lines if everything else protocol.telling_lines(lines):
+        for line in lines if everything else protocol.telling_lines(block, lines):
             self._line(line)
         if b'"api_retry"' not in lines[-1]:
             self._retry = None
