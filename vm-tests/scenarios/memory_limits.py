@@ -44,6 +44,24 @@ with subtest("somebody kills claude"):
     machine.succeed(f"kill -9 {pid}")
     done = ended("plain")
     assert (done["state"], done["cause"], done["oom_kills"]) == ("killed", "signal", 0), done
+    [notice] = notices("plain", folder=TODOS)
+    assert "SIGKILL from outside" in notice["text"], notice
+
+with subtest("whoever continues is told of each death in its own words"):
+    for name, words in {
+        "own": "own limit of 100 MiB; its peak was 100 MiB",
+        "tool": "killed a tool",
+        "plain": "SIGKILL from outside",
+    }.items():
+        again = call("continue", {"name": name, "prompt": '[[STUB {"steps": []}]]'})
+        assert words in again["text"], again
+        ended(name)
+
+with subtest("a limit for each turn is a death of its own, and leaves nothing"):
+    start("slow", {"bash": "setsid sleep 600"}, turn_timeout_s=3)
+    done = ended("slow")
+    assert (done["state"], done["cause"]) == ("killed", "timeout"), done
+    machine.fail("pgrep -f 'sleep 60[0]'")
 
 with subtest("the daemon has kept its pid"):
     assert main_pid() == daemon

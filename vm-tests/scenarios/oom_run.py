@@ -29,6 +29,7 @@ with subtest("claude eats, with processes that hide"):
     none_alive(pids)
     [notice] = notices("eater")
     assert notice["kind"] == "killed", notice
+    assert "own limit of 96 MiB; its peak was 96 MiB" in notice["text"], notice
 
 with subtest("a call does not raise the limit"):
     given = {"name": "raised", "prompt_file": "/home/agent/eater.md", "memory_max": "1G"}

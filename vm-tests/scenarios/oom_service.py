@@ -15,6 +15,7 @@ with subtest("one subagent eats more than the service may have"):
     done = ended("eater")
     assert done["state"] == "killed", done
     assert done["signal"] == "SIGKILL", done
+    assert (done["cause"], done["oom_scope"]) == ("oom", "service"), done
 
 with subtest("the kernel did it, within the service's limit"):
     events = machine.succeed(f"cat {CGROUP}/memory.events")
@@ -24,6 +25,8 @@ with subtest("the kernel did it, within the service's limit"):
 with subtest("it is told once, and not prompted again"):
     [notice] = notices("eater", folder=TODOS)
     assert notice["kind"] == "killed", notice
+    assert "out of memory" in notice["text"], notice
+    assert "at the limit of the whole service" in notice["text"], notice
     assert done["turn"] == 1, done
 
 with subtest("the daemon is the same, and systemd has not touched it"):

@@ -35,6 +35,23 @@ with subtest("the token is in no command line and in no log"):
     machine.fail(f"journalctl --no-pager | grep -q {TOKEN}")
     machine.fail(f"grep -rq {TOKEN} {STATE} /run/hive-subagent /etc/hyperhive")
 
+with subtest("another user of the machine finds every door closed"):
+    start("guarded", {"hang": True}, goal="stay", options=OWNER)
+    machine.succeed("id stranger 2>/dev/null || useradd stranger")
+    for path in ("/run/hive-subagent", STATE, "/run/credentials"):
+        said = machine.fail(f"su stranger -s /bin/sh -c 'ls {path}/*' 2>&1")
+        assert "ermission denied" in said or "o such file" in said, said
+    # in brackets, so that the command does not find itself
+    look = f"cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | grep -aqE '{TOKEN[:-1]}[t]|/signa[l]/'"
+    machine.fail(f"su stranger -s /bin/sh -c {shlex.quote(look)}")
+    machine.succeed(f"test $(find {STATE} /run/hive-subagent -perm /077 | wc -l) = 0")
+    call("interrupt", {"name": "guarded", "force": True}, OWNER)
+
+with subtest("it listens on loopback alone"):
+    listening = machine.succeed("ss -ltnH").split("\n")
+    assert [line for line in listening if ":8717 " in line], listening
+    assert not [line for line in listening if ":8717 " in line and "127.0.0.1:8717" not in line]
+
 with subtest("without its token file the unit does not start, and says so"):
     machine.succeed("mv /var/lib/secrets/subagent-token /var/lib/secrets/away")
     machine.fail(f"systemctl restart {UNIT}")
