@@ -66,14 +66,14 @@ def private_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-class DirectoryLock:
-    """A held `daemon.lock`; ends with `release`, the `with` block, or the process."""
+class HeldLock:
+    """An open file with our flock; ends with `release`, the `with` block, or the process."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     def release(self) -> None:
-        """Give the directory free; the file stays, since removing it would let two in at once."""
+        """Give it free, again is harmless; the file stays: removing it would let two in at once."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -90,7 +90,7 @@ class DirectoryLock:
         self.release()
 
 
-def lock_directory(path: Path, about: dict[str, Any]) -> DirectoryLock:
+def lock_directory(path: Path, about: dict[str, Any]) -> HeldLock:
     """Lock `path` for this daemon and write `about` (JSON, `pid` is added) into the lock file.
 
     Raises ConfigurationError that names the holder's pid when another daemon has it.
@@ -125,7 +125,7 @@ def lock_directory(path: Path, about: dict[str, Any]) -> DirectoryLock:
             f"lock {file} cannot be taken: {_reason(error)}; remove it, or name a directory on a"
             " local disk"
         ) from None
-    return DirectoryLock(descriptor)
+    return HeldLock(descriptor)
 
 
 def lock_holder(descriptor: int) -> int | None:

@@ -14,19 +14,18 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from hive_subagent.claude.transcripts import encode_directory
 from hive_subagent.errors import Refused
-from hive_subagent.instance import lock_holder, read_private
+from hive_subagent.instance import HeldLock, lock_holder, read_private
 
 # a session file is written moments after its process started, on clocks of different grain
 _CLOCK_SLACK_S = 2.0
 
 
-class TranscriptLock:
-    """An exclusive flock on a transcript; ends with `release`, the `with` block, or the process.
+class TranscriptLock(HeldLock):
+    """An exclusive flock on a transcript.
 
     Two processes that resume one session interleave its transcript, and claude lets them.
     """
@@ -37,7 +36,7 @@ class TranscriptLock:
         session = f"session {path.stem}"
         flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
-            self._descriptor = os.open(path, flags)
+            super().__init__(os.open(path, flags))
         except OSError as error:
             raise Refused(
                 f"{session}: its transcript {path} cannot be opened: {error.strerror};"
@@ -66,23 +65,6 @@ class TranscriptLock:
         except Refused:
             self.release()
             raise
-
-    def release(self) -> None:
-        """Give the transcript free; again is harmless."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.release()
 
 
 def _is_still(path: Path, found: os.stat_result) -> bool:
