@@ -65,6 +65,7 @@ async def test_a_session_of_ours_whose_transcript_is_gone_is_a_miss_that_keeps_i
     said = await daemon.refused("continue", name=first["name"], prompt="go on")
 
     assert f"No conversation found with session ID: {first['session_id']}" in said
+    assert "`start` it anew" in said
     assert (await daemon.must("status", name=first["name"]))["result"] == "one"
     transcript.with_suffix(".away").rename(transcript)
     await daemon.must("continue", name=first["name"], prompt="go on")

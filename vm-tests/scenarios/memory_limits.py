@@ -40,7 +40,9 @@ with subtest("a tool eats, and later somebody kills claude"):
     assert (done["state"], done["cause"], done["oom_kills"]) == ("killed", "signal", 1), done
 
 with subtest("somebody kills claude"):
-    pid = start("plain", {"hang": True}, memory_max="100M")["pid"]
+    begun = {"bash": "touch /home/agent/begun"}
+    pid = start("plain", begun, {"hang": True}, memory_max="100M")["pid"]
+    machine.wait_for_file("/home/agent/begun")
     machine.succeed(f"kill -9 {pid}")
     done = ended("plain")
     assert (done["state"], done["cause"], done["oom_kills"]) == ("killed", "signal", 0), done

@@ -20,7 +20,7 @@ from hive_subagent.claude.process import RunningClaude
 from hive_subagent.containment import Containment, Enclosure
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.models import Cause, StartReply, State, StopReason
-from hive_subagent.runs import wording
+from hive_subagent.runs import refusals, wording
 from hive_subagent.runs.happenings import finished, started
 from hive_subagent.runs.holding import archive, identify, settle_in, take_lock
 from hive_subagent.runs.launch import Launch, McpAccess, grant_for, invoke, permissions_of
@@ -253,11 +253,12 @@ class Carrier:
         result = claude.conversation.last_result
         if launch.resume is None or claude.conversation.begun or result is None:
             return None
-        return wording.missed(
+        return refusals.missed(
             name=launch.record.name,
             words=words(result) or "no reason given",
             config_dir=str(self.settings.claude_config_dir),
             directory=launch.record.dir,
+            ours=launch.record.ours,
         )
 
     def _stillborn(self, name: str, outcome: Outcome) -> str:
@@ -268,7 +269,7 @@ class Carrier:
                 said = f"killed by {by or cause}"
             case Completed() | Stopped():
                 said = "it answered without any event"
-        return wording.stillborn(name=name, words=said)
+        return refusals.stillborn(name=name, words=said)
 
     def _let_go(self, session: LiveSession, launch: Launch, run_id: str, token: str | None) -> None:
         if token is not None:

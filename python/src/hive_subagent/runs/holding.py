@@ -13,7 +13,7 @@ from hive_subagent.claude.conversation import Conversation
 from hive_subagent.claude.holders import TranscriptLock, live_holder, live_holder_of_title
 from hive_subagent.claude.process import RunningClaude
 from hive_subagent.errors import Refused, SubagentError
-from hive_subagent.runs import wording
+from hive_subagent.runs import refusals
 from hive_subagent.runs.records import Records, SessionRecord
 from hive_subagent.runs.session import LiveSession
 
@@ -33,7 +33,7 @@ def take_lock(
     holder = live_holder(config_dir, record.session_id, ignore_pids=ignore_pids)
     if holder is not None:
         raise Refused(
-            wording.open_elsewhere(name=record.name, session_id=record.session_id, holder=holder)
+            refusals.open_elsewhere(name=record.name, session_id=record.session_id, holder=holder)
         )
     found = transcripts.find(config_dir, record.dir, record.session_id)
     return TranscriptLock(found) if found else None
@@ -43,7 +43,7 @@ def refuse_if_title_is_open(config_dir: Path, title: str, directory: Path) -> No
     """Raise Refused when a living claude has a session of that title open."""
     holder = live_holder_of_title(config_dir, title, directory)
     if holder is not None:
-        raise Refused(wording.open_elsewhere(name=title, session_id=None, holder=holder))
+        raise Refused(refusals.open_elsewhere(name=title, session_id=None, holder=holder))
 
 
 def identify(session: LiveSession, conversation: Conversation) -> bool:

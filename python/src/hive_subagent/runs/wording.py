@@ -277,26 +277,3 @@ def reports_left(files: Sequence[str]) -> str:
         f"It named as its report file: {named}. Nothing was added there, since this subagent may"
         " not write wherever it likes."
     )
-
-
-def missed(*, name: str, words: str, config_dir: str, directory: str) -> str:
-    """The error of a `continue` that found no session, or several."""
-    return (
-        f"claude did not resume `{name}`: {words} (searched {config_dir} for directory"
-        f" {directory}). `dir` names the directory the session was started in; it cannot move a"
-        " session to another one."
-    )
-
-
-def open_elsewhere(*, name: str, session_id: str | None, holder: int) -> str:
-    """The error of a call whose session another claude has open."""
-    which = f"session {session_id} of `{name}`" if session_id else f"a session `{name}`"
-    return (
-        f"{which} is open in process {holder}: end that first, two of them would mix up its"
-        " transcript"
-    )
-
-
-def stillborn(*, name: str, words: str) -> str:
-    """The error of a run that died before its first event."""
-    return f"subagent `{name}` died before its first event: {words}"

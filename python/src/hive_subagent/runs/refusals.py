@@ -1,0 +1,31 @@
+"""What a call is refused with when claude will not go on with its session."""
+
+from __future__ import annotations
+
+
+def missed(*, name: str, words: str, config_dir: str, directory: str, ours: bool) -> str:
+    """The error of a `continue` that found no session, or several."""
+    mend = (
+        "A run that is killed early leaves nothing to go on with: `start` it anew."
+        if ours
+        else "`dir` names the directory the session was started in; it cannot move a session to"
+        " another one."
+    )
+    return (
+        f"claude did not resume `{name}`: {words} (searched {config_dir} for directory"
+        f" {directory}). {mend}"
+    )
+
+
+def open_elsewhere(*, name: str, session_id: str | None, holder: int) -> str:
+    """The error of a call whose session another claude has open."""
+    which = f"session {session_id} of `{name}`" if session_id else f"a session `{name}`"
+    return (
+        f"{which} is open in process {holder}: end that first, two of them would mix up its"
+        " transcript"
+    )
+
+
+def stillborn(*, name: str, words: str) -> str:
+    """The error of a run that died before its first event."""
+    return f"subagent `{name}` died before its first event: {words}"
