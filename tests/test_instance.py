@@ -204,6 +204,16 @@ def test_a_file_of_ours_that_others_could_read_is_closed_to_them(tmp_path: Path)
     assert mode(tmp_path / "f") == 0o600
 
 
+def test_no_more_is_read_than_we_ever_write(tmp_path: Path) -> None:
+    """A file of gigabytes must not cost the daemon its memory at each start."""
+    (tmp_path / "f").touch(mode=0o600)
+    os.truncate(tmp_path / "f", 1 << 40)
+    for read in (read_private, read_ours):
+        with pytest.raises(OSError) as caught:  # noqa: PT011  (it is the word that counts)
+            read(tmp_path / "f")
+        assert "larger than" in str(caught.value.strerror)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_a_file_that_somebody_else_put_there_is_not_believed(tmp_path: Path) -> None:
     for name in ("identity", "daemon.lock"):

@@ -170,7 +170,7 @@ def test_a_file_that_is_no_json_object_is_told(config: Path, content: bytes) -> 
 
 def test_a_file_that_cannot_be_read_is_told(config: Path, tmp_path: Path) -> None:
     assert "No such file" in complaint(config)
-    assert "Is a directory" in complaint(tmp_path)
+    assert "it is a directory" in complaint(tmp_path)
 
 
 def outcome(config: Path) -> Settings | str:

@@ -76,11 +76,11 @@ def test_a_folder_in_the_way_is_named(tmp_path: Path) -> None:
         ("", "Invalid JSON"),
         ("{", "Invalid JSON"),
         ("[]", "should be an object"),
-        ({"a": 7}, "a: "),
-        ({"a": {**LOCAL, "type": "carrier pigeon"}}, "a.type: "),
+        ({"a": {**LOCAL, **OPEN, "type": "carrier pigeon"}}, "a.type: "),
+        ({"a": {**LOCAL, "availableToSubagents": "perhaps"}}, "a.availableToSubagents: "),
         ({"a": {"type": "stdio", "availableToSubagents": True}}, "needs `command`"),
-        ({"a": {"type": "http", "command": "x"}}, "needs `url`"),
-        ({"a": {**LOCAL, "args": "x"}}, "a.args: "),
+        ({"a": {"type": "http", "command": "x", **OPEN}}, "needs `url`"),
+        ({"a": {**LOCAL, **OPEN, "args": "x"}}, "a.args: "),
         ({"signal": LOCAL | OPEN}, "signal: "),
     ],
 )
@@ -93,6 +93,23 @@ def test_a_broken_file_is_one_line_that_names_the_entry(
     assert str(file) in str(caught.value)
     assert culprit in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        7,
+        {"type": "ws", "url": "ws://127.0.0.1/"},
+        {"command": None, "args": None, "allowedTools": None},
+        {**LOCAL, **OPEN, "enable": False},
+        {**LOCAL, "availableToSubagents": False, "args": "x"},
+    ],
+)
+def test_an_entry_that_is_not_for_subagents_is_passed_over_whatever_it_is(
+    tmp_path: Path, entry: Any
+) -> None:
+    file = written(tmp_path, {"other": entry, "ours": LOCAL | OPEN})
+    assert list(read_servers(file)) == ["ours"]
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hive_subagent.errors import ConfigurationError
+from hive_subagent.given import read_given
 
 log = logging.getLogger(__name__)
 
@@ -106,7 +107,7 @@ def read_token(file: Path | None, *, host: str) -> str | None:
             )
         return None
     try:
-        token = file.read_text().strip()
+        token = read_given(file).decode().strip()
         if file.stat().st_mode & stat.S_IROTH:
             log.warning("auth_token_file %s can be read by everybody here; chmod 600 it", file)
     except (OSError, ValueError) as error:

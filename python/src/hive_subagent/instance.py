@@ -16,13 +16,16 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from hive_subagent.errors import ConfigurationError
 from hive_subagent.visible import on_lines, on_one_line
 
 LOCK_NAME = "daemon.lock"
 IDENTITY_NAME = "identity"
+
+LARGEST = 64 * 1024 * 1024
+"""Bytes of a file of ours that are read; we write no such file."""
 
 _IDENTITY = re.compile(rb"[0-9a-f]{32}")
 
@@ -183,7 +186,7 @@ def read_private(path: Path) -> bytes:
     with open(path, "rb", opener=_not_following) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(f"{path} is not a regular file")
-        return file.read()
+        return _bounded(file)
 
 
 def read_ours(path: Path) -> bytes:
@@ -193,7 +196,14 @@ def read_ours(path: Path) -> bytes:
     """
     with open(path, "rb", opener=_not_following) as file:
         make_ours(file.fileno(), path)
-        return file.read()
+        return _bounded(file)
+
+
+def _bounded(file: BinaryIO) -> bytes:
+    content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise OSError(None, f"it is larger than {LARGEST} bytes", file.name)
+    return content
 
 
 def check_ours(path: Path) -> None:

@@ -21,6 +21,7 @@ from pydantic_settings import (
 )
 
 from hive_subagent.errors import ConfigurationError
+from hive_subagent.given import read_given
 from hive_subagent.permissions import PermissionMode, Permissions
 from hive_subagent.sizes import parse_size
 
@@ -194,7 +195,7 @@ def _complaint(
 
 def _read_file(config: Path) -> dict[str, Any]:
     try:
-        values = json.loads(config.read_bytes())
+        values = json.loads(read_given(config))
     except OSError as error:
         raise ConfigurationError(
             f"--config {config}: {error.strerror}; name a readable file"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import get_args
 
 from hive_subagent.errors import ConfigurationError
+from hive_subagent.given import read_given
 from hive_subagent.permissions import READ_APPROVALS, PermissionMode, Permissions
 
 SHIPPED = Path(__file__).parent / "roles"
@@ -85,11 +86,7 @@ def _read(directory: Path) -> Iterator[Role]:
         ) from None
     for file in files:
         try:
-            with file.open("rb") as stream:
-                content = stream.read(SIZE_LIMIT + 1)
-            if len(content) > SIZE_LIMIT:
-                raise ValueError(f"over {SIZE_LIMIT} bytes: shorten the brief")
-            yield parse_role(file.stem, content.decode())
+            yield parse_role(file.stem, read_given(file, limit=SIZE_LIMIT).decode())
         except OSError as error:
             raise ConfigurationError(f"role {file}: {error.strerror}") from None
         except UnicodeDecodeError:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
 from hive_subagent.errors import ConfigurationError, Refused
+from hive_subagent.given import read_given
 from hive_subagent.instance import private_directory, write_private
 from hive_subagent.runs.launch import Grant
 
@@ -52,6 +53,7 @@ class McpServer(BaseModel):
 SIGNAL = "signal"
 """The name by which a subagent knows the server of its own signals."""
 
+_LISTED = TypeAdapter(dict[str, Any])
 _SERVERS = TypeAdapter(dict[str, McpServer])
 
 
@@ -60,7 +62,10 @@ def read_servers(file: Path | None) -> dict[str, McpServer]:
     if file is None:
         return {}
     try:
-        servers = _SERVERS.validate_json(file.read_bytes())
+        listed = _LISTED.validate_json(read_given(file))
+        # what is not meant for subagents is another program's, whatever it looks like
+        meant = {name: entry for name, entry in listed.items() if _is_meant(entry)}
+        servers = _SERVERS.validate_python(meant)
     except OSError as error:
         raise ConfigurationError(
             f"mcp_servers_file {file}: {error.strerror}; name a readable file"
@@ -69,12 +74,17 @@ def read_servers(file: Path | None) -> dict[str, McpServer]:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the whole"
         raise ConfigurationError(f"mcp_servers_file {file}: {where}: {first['msg']}") from None
-    opted_in = {name: server for name, server in servers.items() if server.availableToSubagents}
-    if SIGNAL in opted_in:
+    if SIGNAL in servers:
         raise ConfigurationError(
             f"mcp_servers_file {file}: {SIGNAL}: this name is the subagent's own server; rename it"
         )
-    return opted_in
+    return {name: server for name, server in servers.items() if server.availableToSubagents}
+
+
+def _is_meant(entry: object) -> bool:
+    if not isinstance(entry, dict) or entry.get("enable", True) is False:
+        return False
+    return entry.get("availableToSubagents", False) is not False
 
 
 def leads_to(address: str, host: str, port: int) -> bool:
