@@ -24,7 +24,7 @@
 
       nixosModules = {
         default = self.nixosModules.agent;
-        inherit (module) agent withoutTree;
+        inherit (module) agent withoutServers withoutTree;
       };
 
       packages = eachSystem (

@@ -20,12 +20,16 @@ let
     message = "hyperhive.mcp.subagentHttpPort and hyperhive.mcp.${name} are both ${toString ours}; set one of them to a free port.";
   };
 
+  # the setting, since it wins over the option
+  perRun = size.bytes (cfg.settings.memory_max or null);
+
   role = name: {
     assertion = lib.match "[a-z0-9][a-z0-9-]{0,31}" name != null;
     message = "hyperhive.subagent.roles.\"${name}\": a role's name is made of a-z, 0-9 and -, at most 32 of them, and does not begin with -; choose another.";
   };
 
-  inStore = path: lib.hasPrefix builtins.storeDir (toString path);
+  # a path, unlike a string that says one, is copied to the store where it is used
+  inStore = path: builtins.isPath path || lib.hasPrefix builtins.storeDir (toString path);
   secret = name: {
     assertion = cfg.${name} != null -> !inStore cfg.${name};
     message = "hyperhive.subagent.${name} is ${toString cfg.${name}}, which every user can read; give the path of a file outside the store, as a string.";
@@ -42,8 +46,12 @@ in
       ]
       ++ [
         {
-          assertion = cfg.settings.port == ours;
-          message = "hyperhive.subagent.settings.port is ${toString cfg.settings.port} and hyperhive.mcp.subagentHttpPort is ${toString ours}; set the latter alone.";
+          assertion = ours != 0;
+          message = "hyperhive.mcp.subagentHttpPort is 0; set a port that the `subagent` entry can name.";
+        }
+        {
+          assertion = cfg.settings.port or null == ours;
+          message = "hyperhive.subagent.settings.port is ${toString (cfg.settings.port or "not set")} and hyperhive.mcp.subagentHttpPort is ${toString ours}; set the latter alone.";
         }
         {
           assertion = !(cfg.settings ? auth_token_file);
@@ -51,10 +59,10 @@ in
         }
         {
           assertion =
-            cfg.memoryMax != null
-            && cfg.serviceMemoryMax != null
-            -> size.bytes cfg.memoryMax < size.bytes cfg.serviceMemoryMax;
-          message = "hyperhive.subagent.memoryMax (${toString cfg.memoryMax}) is not below hyperhive.subagent.serviceMemoryMax (${toString cfg.serviceMemoryMax}); one subagent could then take the daemon's memory too. Lower the first or raise the second.";
+            perRun == null
+            || cfg.serviceMemoryMax == null
+            || perRun < size.bytes cfg.serviceMemoryMax;
+          message = "hyperhive.subagent.memoryMax (${toString cfg.settings.memory_max}) is not below hyperhive.subagent.serviceMemoryMax (${toString cfg.serviceMemoryMax}); one subagent could then take the daemon's memory too. Lower the first or raise the second.";
         }
       ];
 

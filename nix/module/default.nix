@@ -1,6 +1,7 @@
-# The NixOS modules. `agent` is the whole; `withoutTree` is for a host that already declares
-# `hyperhive.mcp` and `hyperhive.extraMcpServers` (an option can be declared once only) and
-# writes /etc/hyperhive/extra-mcp.json itself.
+# The NixOS modules. `agent` is the whole. An option can be declared once only, so `withoutServers`
+# is for a host that already declares `hyperhive.extraMcpServers` and writes
+# /etc/hyperhive/extra-mcp.json itself; `withoutTree` for one that declares
+# `hyperhive.mcp.subagentHttpPort` too.
 {
   # pkgs -> the daemon's package
   packageFor,
@@ -19,11 +20,15 @@ let
     ./service.nix
     ./skill.nix
   ];
+  withoutServers = withKey "withoutServers" [
+    ./http-port.nix
+    withoutTree
+  ];
 in
 {
-  inherit withoutTree;
+  inherit withoutServers withoutTree;
   agent = withKey "agent" [
-    ./tree.nix
-    withoutTree
+    ./servers.nix
+    withoutServers
   ];
 }

@@ -5,13 +5,25 @@
 let
   cfg = config.hyperhive.subagent;
   leaves = lib.mapAttrs (_: lib.mkDefault);
+
+  # where the daemon listens; behind a wildcard the loopback is one of its addresses
+  given = cfg.settings.host or "127.0.0.1";
+  host =
+    if given == "0.0.0.0" then
+      "127.0.0.1"
+    else if given == "::" then
+      "[::1]"
+    else if lib.hasInfix ":" given then
+      "[${given}]"
+    else
+      given;
 in
 {
   config = lib.mkIf cfg.enable {
     hyperhive.extraMcpServers.subagent =
       leaves {
         type = "http";
-        url = "http://127.0.0.1:${toString config.hyperhive.mcp.subagentHttpPort}/mcp";
+        url = "http://${host}:${toString config.hyperhive.mcp.subagentHttpPort}/mcp";
         allowedTools = [ "*" ];
         availableToSubagents = false;
       }

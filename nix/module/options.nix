@@ -50,7 +50,7 @@ in
       description = "Claude Code, run once per turn of a subagent. Unfree: the host has to allow it.";
     };
     user = mkOption {
-      type = types.str;
+      type = types.nonEmptyStr;
       default = "agent";
       description = ''
         Account that the daemon and every subagent run as. It is meant to be the agent's own,
@@ -58,18 +58,18 @@ in
       '';
     };
     group = mkOption {
-      type = types.str;
+      type = types.nonEmptyStr;
       default = "users";
       description = "Group of the daemon and every subagent.";
     };
     workDir = mkOption {
-      type = types.nullOr types.str;
+      type = types.nullOr (types.strMatching "/.*");
       default = null;
       example = "/home/agent/work";
       description = "Where a subagent works when a call names no `dir`; null is the user's home.";
     };
     claudeConfigDir = mkOption {
-      type = types.nullOr types.str;
+      type = types.nullOr (types.strMatching "/.*");
       default = null;
       example = "/home/agent/.claude";
       description = "Claude's configuration and transcripts; null is `.claude` in the user's home.";

@@ -3,7 +3,9 @@
 { config, lib, ... }:
 let
   cfg = config.hyperhive.subagent;
-  shutdownGrace = builtins.ceil (cfg.settings.shutdown_grace_s or 10);
+  grace = cfg.settings.shutdown_grace_s or 10;
+  # what is no number the daemon refuses by name
+  shutdownGrace = if lib.isInt grace || lib.isFloat grace then builtins.ceil grace else 10;
   # `or`: beside a host's own tree the leaves are the host's
   forSubagents = lib.filterAttrs (
     _: entry: (entry.enable or true) && (entry.availableToSubagents or false)
@@ -58,7 +60,7 @@ let
   secrets =
     lib.optionalAttrs (cfg.authTokenFile != null) {
       # systemd reads it as root and shows it to this unit alone
-      LoadCredential = "auth-token:${cfg.authTokenFile}";
+      LoadCredential = "auth-token:${toString cfg.authTokenFile}";
     }
     // lib.optionalAttrs (cfg.environmentFile != null) {
       EnvironmentFile = cfg.environmentFile;

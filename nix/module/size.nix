@@ -1,7 +1,9 @@
 # Sizes as systemd and the daemon write them: bytes, or a number with K, M, G or T (powers of 1024).
 { lib }:
 let
-  pattern = "([0-9]+)([KMGT]?)";
+  # what fits into 63 bits, and no zero before a number: systemd and Nix read that differently
+  pattern = "[1-9][0-9]{0,17}|[1-9][0-9]{0,8}[KMG]|[1-9][0-9]{0,5}T";
+  parted = "([0-9]+)([KMGT]?)";
   factor = {
     "" = 1;
     K = 1024;
@@ -12,13 +14,16 @@ let
 in
 {
   type = lib.types.either lib.types.ints.positive (lib.types.strMatching pattern);
+  # null for what is no size
   bytes =
     value:
     if lib.isInt value then
       value
+    else if !lib.isString value || builtins.match pattern value == null then
+      null
     else
       let
-        parts = builtins.match pattern value;
+        parts = builtins.match parted value;
       in
       lib.toInt (lib.head parts) * factor.${lib.last parts};
 }

@@ -20,6 +20,7 @@ rec {
     };
   config = others: (evaluated modules.agent others).config;
   beside = others: (evaluated modules.withoutTree others).config;
+  besideServers = others: (evaluated modules.withoutServers others).config;
 
   # our own options as documentation tools see them, by name
   documented = lib.filter (o: o.visible && !o.internal) (

@@ -65,6 +65,31 @@ in
     ];
   };
 
+  "test an address that is empty is none" = {
+    expr = lib.length (says {
+      hyperhive.extraMcpServers = {
+        bare.command = "";
+        far = {
+          type = "http";
+          url = "";
+        };
+      };
+    });
+    expected = 2;
+  };
+
+  "test a port that nobody can name is refused" = {
+    expr = says { hyperhive.mcp.subagentHttpPort = 0; };
+    expected = [
+      "hyperhive.mcp.subagentHttpPort is 0; set a port that the `subagent` entry can name."
+    ];
+  };
+  "test settings that were forced away are told" = {
+    expr = says { hyperhive.subagent.settings = lib.mkForce { }; };
+    expected = [
+      "hyperhive.subagent.settings.port is not set and hyperhive.mcp.subagentHttpPort is 20509; set the latter alone."
+    ];
+  };
   "test a port in the settings that differs is refused" = {
     expr = says { hyperhive.subagent.settings.port = 8717; };
     expected = [
@@ -85,6 +110,28 @@ in
     expected = [
       "hyperhive.subagent.authTokenFile is /nix/store/00000000000000000000000000000000-token, which every user can read; give the path of a file outside the store, as a string."
       "hyperhive.subagent.environmentFile is /nix/store/00000000000000000000000000000000-env, which every user can read; give the path of a file outside the store, as a string."
+    ];
+  };
+  "test a secret that is a path would be copied to the store" = {
+    expr = says {
+      hyperhive.subagent.authTokenFile = ./assertions.nix;
+      hyperhive.subagent.environmentFile = ./assertions.nix;
+    };
+    expected = [
+      "hyperhive.subagent.authTokenFile is ${toString ./assertions.nix}, which every user can read; give the path of a file outside the store, as a string."
+      "hyperhive.subagent.environmentFile is ${toString ./assertions.nix}, which every user can read; give the path of a file outside the store, as a string."
+    ];
+  };
+  "test the limit that counts is the setting's" = {
+    expr = says {
+      hyperhive.subagent = {
+        memoryMax = "1M";
+        settings.memory_max = "8G";
+        serviceMemoryMax = "1G";
+      };
+    };
+    expected = [
+      "hyperhive.subagent.memoryMax (8G) is not below hyperhive.subagent.serviceMemoryMax (1G); one subagent could then take the daemon's memory too. Lower the first or raise the second."
     ];
   };
   "test a limit per subagent has to be below the limit of all" = {
@@ -163,11 +210,31 @@ in
   };
   "test a size that systemd would not read does not evaluate" = {
     expr =
-      (builtins.tryEval (
-        evaluate.daemon (scout {
-          hyperhive.subagent.memoryMax = "1.5G";
-        })
-      )).success;
-    expected = false;
+      map
+        (
+          memoryMax:
+          let
+            daemon = evaluate.daemon (scout {
+              hyperhive.subagent = { inherit memoryMax; };
+            });
+          in
+          (builtins.tryEval (builtins.deepSeq daemon true)).success
+        )
+        [
+          "1.5G"
+          "0"
+          "08G"
+          "99999999999T"
+          "1073741824"
+          "999999T"
+        ];
+    expected = [
+      false
+      false
+      false
+      false
+      true
+      true
+    ];
   };
 }

@@ -1,4 +1,5 @@
-# A host that declares the shared branches of the tree itself takes `withoutTree`.
+# A host that declares the shared branches of the tree itself takes `withoutTree`, one that declares
+# the servers alone `withoutServers`.
 { lib, evaluate }:
 let
   inherit (lib) mkOption types;
@@ -49,6 +50,26 @@ in
       files = [ ];
       failures = [ ];
     };
+  };
+  "test beside a host's own servers the port is ours too" = {
+    expr =
+      let
+        servers = { inherit (host.options.hyperhive) extraMcpServers; };
+        config = evaluate.besideServers [
+          { options.hyperhive = servers; }
+          { networking.hostName = "scout"; }
+        ];
+      in
+      [
+        config.hyperhive.extraMcpServers.subagent.url
+        (evaluate.daemon config).port
+        (lib.attrNames config.environment.etc)
+      ];
+    expected = [
+      "http://127.0.0.1:20509/mcp"
+      20509
+      [ ]
+    ];
   };
   "test beside a host's own tree a collision is told all the same" = {
     expr = evaluate.failures (beside { hyperhive.mcp.subagentHttpPort = 8716; });

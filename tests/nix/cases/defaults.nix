@@ -84,7 +84,13 @@ in
   "test a disabled daemon leaves neither unit nor entry" = {
     expr =
       let
-        off = evaluate.config [ { hyperhive.subagent.enable = false; } ];
+        off = evaluate.config [
+          {
+            hyperhive.subagent.enable = false;
+            # as an agent.nix says it that is shared with agents whose daemon runs
+            hyperhive.extraMcpServers.subagent.allowedTools = [ "status" ];
+          }
+        ];
       in
       {
         services = lib.attrNames off.systemd.services;

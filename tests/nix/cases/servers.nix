@@ -120,6 +120,30 @@ in
     ];
   };
 
+  "test the entry says where the daemon listens" = {
+    expr =
+      map
+        (
+          host:
+          (evaluate.servers (agent [
+            ../agents/vault.nix
+            { hyperhive.subagent.settings = { inherit host; }; }
+          ])).subagent.url
+        )
+        [
+          "0.0.0.0"
+          "::1"
+          "::"
+          "10.0.0.5"
+        ];
+    expected = [
+      "http://127.0.0.1:8717/mcp"
+      "http://[::1]:8717/mcp"
+      "http://[::1]:8717/mcp"
+      "http://10.0.0.5:8717/mcp"
+    ];
+  };
+
   "test a disabled entry is left out of the file" = {
     expr = lib.attrNames (evaluate.servers (agent [ ../agents/forge.nix ]));
     expected = [

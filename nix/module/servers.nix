@@ -1,8 +1,7 @@
-# The branches of the hyperhive tree that other modules share: ports and MCP servers.
+# A branch of the hyperhive tree that other modules share: the agent's MCP servers.
 { config, lib, ... }:
 let
   inherit (lib) mkOption types;
-  port = import ./port.nix { inherit lib; };
 
   server = types.submodule {
     options = {
@@ -78,30 +77,25 @@ let
       else
         { inherit (entry) url headers; }
     );
+  isSet = address: address != null && address != "";
   enabled = lib.filterAttrs (_: entry: entry.enable) config.hyperhive.extraMcpServers;
 in
 {
-  options.hyperhive = {
-    mcp.subagentHttpPort = mkOption {
-      type = types.port;
-      default = port.ofName config.networking.hostName;
-      defaultText = lib.literalMD "derived from `networking.hostName`, within ${port.range}";
-      description = ''
-        Port of the subagent daemon on the loopback interface. The default is the same at every
-        rebuild and differs from agent to agent, so that agents can share a network namespace.
-      '';
-    };
-    extraMcpServers = mkOption {
-      type = types.attrsOf server;
-      default = { };
-      description = ''
-        MCP servers of this agent by name, beside the built-in ones. The enabled entries are
-        written to `/etc/hyperhive/extra-mcp.json`.
-      '';
-    };
+  options.hyperhive.extraMcpServers = mkOption {
+    type = types.attrsOf server;
+    default = { };
+    description = ''
+      MCP servers of this agent by name, beside the built-in ones. The enabled entries are
+      written to `/etc/hyperhive/extra-mcp.json`.
+    '';
   };
 
   config = {
+    # what an agent says of our entry stays harmless where the daemon is off
+    hyperhive.extraMcpServers = lib.mkIf (!config.hyperhive.subagent.enable) {
+      subagent.enable = lib.mkDefault false;
+    };
+
     environment.etc."hyperhive/extra-mcp.json".text = builtins.toJSON (
       lib.mapAttrs (_: render) enabled
     );
@@ -109,11 +103,11 @@ in
     assertions = lib.concatLists (
       lib.mapAttrsToList (name: entry: [
         {
-          assertion = entry.type == "stdio" -> entry.command != null;
+          assertion = entry.type == "stdio" -> isSet entry.command;
           message = "hyperhive.extraMcpServers.${name}: type \"stdio\" wants `command`; set it, or set `type` to \"http\" and give a `url`.";
         }
         {
-          assertion = entry.type != "stdio" -> entry.url != null;
+          assertion = entry.type != "stdio" -> isSet entry.url;
           message = "hyperhive.extraMcpServers.${name}: type \"${entry.type}\" wants `url`; set it, or set `type` to \"stdio\" and give a `command`.";
         }
         {
