@@ -119,6 +119,8 @@ def test_an_unknown_key_of_the_file_is_named(config: Path) -> None:
         ("port", -1),
         ("port", "many"),
         ("max_running", 0),
+        ("max_running", True),
+        ("turn_timeout_s", False),
         ("default_max_turns", 0),
         ("interrupt_grace_s", 0),
         ("exit_grace_s", -1),

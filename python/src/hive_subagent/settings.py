@@ -12,7 +12,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -107,6 +115,13 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Command line (as keyword arguments), environment, file."""
         return init_settings, env_settings, InitSettingsSource(settings_cls, _FILE_VALUES)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_number_is_a_yes(cls, value: object, info: ValidationInfo) -> object:
+        if isinstance(value, bool) and info.field_name != "channels":
+            raise ValueError(f"{str(value).lower()} is no value for it")
+        return value
 
     @model_validator(mode="after")
     def _nobodys_settings_where_confined(self) -> Self:
