@@ -21,6 +21,7 @@ from .snapshots import Snapshots
 
 PROJECT = Path(__file__).resolve().parents[3]
 CACHE = PROJECT / ".cache" / "vm"
+FAILED = CACHE / "failed"
 SCENARIOS = PROJECT / "vm-tests" / "scenarios"
 AGENT = re.compile(r"# agent: ([a-z]+)\n")
 
@@ -70,6 +71,7 @@ def main(names: list[str]) -> int:
         return 2
     chosen = [known[name] for name in names or known]
 
+    FAILED.unlink(missing_ok=True)
     began = time.monotonic()
     snapshots = Snapshots(CACHE, Install(PROJECT, CACHE))
     agents = sorted({agent_of(scenario) for scenario in chosen})
@@ -86,10 +88,14 @@ def main(names: list[str]) -> int:
         stage.close()
     for _, line in results:
         say(line)
-    good = sum(passed for passed, _ in results)
+    failed = [
+        scenario.stem for scenario, (passed, _) in zip(chosen, results, strict=True) if not passed
+    ]
+    # for whoever wants to try them again
+    FAILED.write_text("".join(f"{name}\n" for name in failed))
     say(f"all scenarios: {time.monotonic() - began:.0f} s with JOBS={jobs}")
-    say(f"{good} passed, {len(results) - good} failed")
-    return 0 if good == len(results) else 1
+    say(f"{len(results) - len(failed)} passed, {len(failed)} failed")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
