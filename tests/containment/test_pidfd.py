@@ -110,5 +110,6 @@ async def test_without_descriptors_an_end_does_not_take_blindness_for_death(
             os.close(fd)
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
-    assert "out of file descriptors" in caplog.text
+    assert "cannot look whether all of it is dead" in caplog.text
+    assert "Too many open files" in caplog.text
     assert [info.pid for info in await started.enclosure.end()] == [started.pid]

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from hive_subagent.containment import launcher, proc
 from hive_subagent.containment.cgroupfs import Cgroup
-from hive_subagent.containment.ending import Extinguished
+from hive_subagent.containment.ending import Extinguished, cannot_look
 from hive_subagent.containment.interface import Kind, Usage
 from hive_subagent.containment.leaves import Leaves
 from hive_subagent.containment.oom import OomAccount
@@ -83,12 +83,22 @@ class CgroupEnclosure(SessionEnclosure):
             struck = self._strike_at_once()
         ended = await super()._extinguish()
         if ended.complete:
-            await self._leaves.emptied(self.leaf, timeout_s=self._bound_s)
+            ended = replace(ended, blind=await self._unseen())
+        if ended.complete:
             self._last = self.usage()
         living = {info.pid for info in ended.survivors}
         told = {info.pid: info for info in struck if info.pid not in living}
         told |= {info.pid: info for info in ended.killed if info.pid not in told}
         return replace(ended, killed=list(told.values()))
+
+    async def _unseen(self) -> str:
+        """Why the leaf is not known to be empty though nobody is seen in it."""
+        try:
+            if await self._leaves.emptied(self.leaf, timeout_s=self._bound_s):
+                return ""
+        except OSError as error:
+            return cannot_look(error)
+        return f"{self.leaf.path}: the kernel says that somebody lives in it"
 
     def _strike_at_once(self) -> list[ProcessInfo]:
         """Kill all of the leaf before looking at anything closely; what was in it.

@@ -1,14 +1,58 @@
-"""One cgroup v2 directory: its files, read and written plainly."""
+"""One cgroup v2 directory: its files, read and written plainly.
+
+Whoever runs as the owner of a delegated tree can take its mode bits away, and whoever runs as
+the owner can give them back. So a refusal is mended and tried again; and what cannot be looked at
+for another reason is an error, never "nothing there".
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
+import stat
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import takewhile
 from pathlib import Path
+from typing import TypeVar
 
 from hive_subagent.containment import proc
+
+_T = TypeVar("_T")
+
+_TRIES = 5  # somebody may take the bits away again and again
+# an open file of a removed cgroup gives ENODEV; the processes of a threaded cgroup are listed by
+# the domain above it, and by itself EOPNOTSUPP is given
+_EMPTY = (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP)
+
+
+def _open_up(path: Path) -> None:
+    """Give the owner back what it needs of a cgroup's file, and of the cgroups above it."""
+    inside = list(takewhile(lambda each: not os.path.ismount(each), (path, *path.parents)))
+    for each in reversed(inside):
+        with contextlib.suppress(OSError):
+            mode = os.lstat(each).st_mode
+            wanted = 0o700 if stat.S_ISDIR(mode) else 0o600
+            if mode & wanted != wanted:
+                os.chmod(each, stat.S_IMODE(mode) | wanted)
+
+
+def _insist(path: Path, act: Callable[[], _T]) -> _T:
+    """Do something with a path, also where our own user has shut it. Raises OSError."""
+    for _ in range(_TRIES):
+        try:
+            return act()
+        except PermissionError:
+            _open_up(path)
+    return act()
+
+
+def _read(path: Path) -> bytes:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    with open(fd, "rb", buffering=0) as file:
+        return file.readall()
 
 
 class Directories:
@@ -35,10 +79,27 @@ class Cgroup:
         """Raises OSError, FileExistsError among them."""
         self.directories.make(self.path)
 
+    def strictly(self, name: str) -> str:
+        """A file's text; empty when it, or the cgroup, is gone. Raises OSError: cannot look."""
+        path = self.path / name
+        try:
+            return _insist(path, lambda: _read(path)).decode(errors="replace").strip()
+        except OSError as error:
+            if error.errno in _EMPTY:
+                return ""
+            raise OSError(error.errno, error.strerror, str(path)) from None
+
     def read(self, name: str) -> str | None:
-        """A file's text; None when it, or the cgroup, is not there."""
-        text = proc.read_file(str(self.path / name), whole=True)
-        return None if text is None else text.decode(errors="replace").strip()
+        """A file's text; None when it, or the cgroup, is not there or may not be read.
+
+        Raises OSError where descriptors have run out.
+        """
+        path = self.path / name
+        try:
+            return _insist(path, lambda: _read(path)).decode(errors="replace").strip()
+        except OSError as error:
+            proc.raise_if_exhausted(error)
+            return None
 
     def number(self, name: str) -> int | None:
         """A file that holds one number; None where it says `max`, or nothing."""
@@ -47,16 +108,20 @@ class Cgroup:
 
     def keyed(self, name: str) -> dict[str, int]:
         """A flat-keyed file, as memory.events: empty when it is not there."""
-        pairs = (line.split() for line in (self.read(name) or "").splitlines())
-        return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
+        return _pairs(self.read(name) or "")
 
     def write(self, name: str, text: str) -> None:
         """Write one value in one go, as the kernel wants it. Raises OSError; creates nothing."""
-        fd = os.open(self.path / name, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
-        try:
-            os.write(fd, text.encode())
-        finally:
-            os.close(fd)
+        path = self.path / name
+
+        def act() -> None:
+            fd = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
+            try:
+                os.write(fd, text.encode())
+            finally:
+                os.close(fd)
+
+        _insist(path, act)
 
     def controllers(self) -> set[str]:
         return set((self.read("cgroup.controllers") or "").split())
@@ -67,22 +132,40 @@ class Cgroup:
             os.access(self.path / name, os.W_OK) for name in files
         )
 
+    def children(self) -> list[Cgroup]:
+        """The cgroups right below it. Raises OSError: cannot look."""
+
+        def names() -> list[str]:
+            with os.scandir(self.path) as entries:
+                return sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))
+
+        try:
+            return [self.child(name) for name in _insist(self.path, names)]
+        except FileNotFoundError:
+            return []
+
     def nested(self) -> list[Cgroup]:
-        """This cgroup and all below it, the deepest last."""
-        return [Cgroup(Path(directory), self.directories) for directory, _, _ in os.walk(self.path)]
+        """This cgroup and all below it, the deepest last. Raises OSError: cannot look."""
+        found = [self]
+        for group in found:
+            found.extend(group.children())
+        return found
 
     def pids(self) -> list[int]:
-        """Who is in it or below it. Zombies are not listed; 0 is somebody we cannot see."""
-        lines = (
-            line for group in self.nested() for line in (group.read("cgroup.procs") or "").split()
-        )
+        """Who is in it or below it; zombies are not listed. Raises OSError: cannot look."""
+        lines = (line for group in self.nested() for line in group.strictly("cgroup.procs").split())
+        # 0 is somebody whom we cannot see
         return [int(line) for line in lines if line.isdigit() and line != "0"]
 
     def populated(self) -> bool:
-        return self.keyed("cgroup.events").get("populated", 0) != 0
+        """Whether anybody lives in it or below it. Raises OSError: cannot look."""
+        return _pairs(self.strictly("cgroup.events")).get("populated", 0) != 0
 
     def kill(self) -> bool:
-        """SIGKILL to all in it and below, forks included; False before Linux 5.14."""
+        """SIGKILL to all in it and below, forks included; False where the kernel did not do it.
+
+        That is so before Linux 5.14, and where the cgroup is gone.
+        """
         try:
             self.write("cgroup.kill", "1")
         except OSError:
@@ -93,7 +176,7 @@ class Cgroup:
         """Remove it and all below it; False while somebody dies in it still."""
         for group in reversed(self.nested()):
             try:
-                self.directories.remove(group.path)
+                _insist(group.path, partial(self.directories.remove, group.path))
             except FileNotFoundError:
                 continue
             except OSError as error:
@@ -106,3 +189,8 @@ class Cgroup:
         """Write a value where the kernel has such a file."""
         with contextlib.suppress(FileNotFoundError):
             self.write(name, text)
+
+
+def _pairs(text: str) -> dict[str, int]:
+    pairs = (line.split() for line in text.splitlines())
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}

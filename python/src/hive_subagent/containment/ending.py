@@ -24,16 +24,23 @@ Strike = Callable[[Mapping[int, Process]], None]
 class Extinguished:
     """What was killed, in the order in which it was found, and what would not die.
 
-    `blind`: descriptors ran out and did not come back, so nobody knows what lives.
+    `blind`: why nobody could look (descriptors ran out, say), so that nobody knows what lives;
+    empty where that did not happen.
     """
 
     killed: list[ProcessInfo]
     survivors: list[ProcessInfo]
-    blind: bool = False
+    blind: str = ""
 
     @property
     def complete(self) -> bool:
         return not self.survivors and not self.blind
+
+
+def cannot_look(error: OSError) -> str:
+    """Why, in a few words."""
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}"
 
 
 async def extinguish(
@@ -51,13 +58,13 @@ async def extinguish(
     killed: dict[tuple[int, int], ProcessInfo] = {}
     refused: set[tuple[int, int]] = set()
     found: Sequence[Process] = ()
-    clean, blind = 0, False
+    clean, blind = 0, ""
     while clean < 2:
         try:
             found = await (find if clean == 0 else find_anywhere)()
-            blind = False
-        except OSError:  # descriptors have run out; who cannot look must not say "nothing"
-            blind = True
+            blind = ""
+        except OSError as error:  # who cannot look must not say "nothing"
+            blind = cannot_look(error)
             await asyncio.sleep(_BLIND_S)
         else:
             targets = [process for process in found if process.key not in refused]

@@ -64,7 +64,7 @@ class Enclosure(Protocol):
         """
 
     def processes(self) -> list[ProcessInfo]:
-        """What is alive now, the root first."""
+        """What is alive now, the root first. Raises OSError: cannot look."""
 
     async def end(self) -> list[ProcessInfo]:
         """Kill all of it; returns when nothing is alive, saying what it killed.

@@ -51,7 +51,7 @@ class Process(NamedTuple):
 Snapshot = Mapping[int, Process]
 
 
-def _raise_if_exhausted(error: OSError) -> None:
+def raise_if_exhausted(error: OSError) -> None:
     """Any other error means "not there, or not ours"; this one says nothing of the process."""
     if error.errno in _EXHAUSTED:
         raise error
@@ -62,7 +62,7 @@ def read_file(path: str, *, whole: bool = False) -> bytes | None:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        _raise_if_exhausted(error)
+        raise_if_exhausted(error)
         return None
     try:
         text = os.read(fd, _ONE_READ)
@@ -71,7 +71,7 @@ def read_file(path: str, *, whole: bool = False) -> bytes | None:
             text += more
         return text
     except OSError as error:
-        _raise_if_exhausted(error)
+        raise_if_exhausted(error)
         return None
     finally:
         os.close(fd)
@@ -121,7 +121,7 @@ def children(pid: int) -> list[int] | None:
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError as error:
-        _raise_if_exhausted(error)
+        raise_if_exhausted(error)
         return []
     found: list[int] = []
     for thread in threads:
@@ -166,7 +166,7 @@ def owner(pid: int) -> int | None:
     try:
         return os.stat(f"/proc/{pid}").st_uid
     except OSError as error:
-        _raise_if_exhausted(error)
+        raise_if_exhausted(error)
         return None
 
 

@@ -8,6 +8,7 @@ even that one is found, since whatever this process adopts can then only be this
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -36,10 +37,15 @@ class Ties:
 
 def warn(whose: str, ended: Extinguished, bound_s: float) -> None:
     """Say in the log what an ending left, or that it could not look."""
-    told = ", ".join(f"{process.pid} ({process.command})" for process in ended.survivors)
+    if ended.survivors:
+        told = ", ".join(f"{process.pid} ({process.command})" for process in ended.survivors)
+        logger.warning("%s: not dead after %g s: %s", whose, bound_s, told)
     if ended.blind:
-        told += " (and what else lives is not known: out of file descriptors)"
-    logger.warning("%s: not dead after %g s: %s", whose, bound_s, told)
+        logger.error(
+            "%s: cannot look whether all of it is dead, so something may live on: %s",
+            whose,
+            ended.blind,
+        )
 
 
 class SessionEnclosure:
@@ -127,9 +133,11 @@ class SessionEnclosure:
         return members
 
     def usage(self) -> Usage:
-        members = []
+        members: list[Process] = []
         if not self.entry.ended:
-            members = self._members(self._near(adopted_max_age_s=1.0))
+            # what cannot be looked at is left to the end, which says so
+            with contextlib.suppress(OSError):
+                members = self._members(self._near(adopted_max_age_s=1.0))
         running = sum(process.state in "RD" for process in members)
         return Usage(
             cpu_s=self._cpu_ticks / proc.TICKS_PER_SECOND,

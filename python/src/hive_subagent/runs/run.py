@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 from dataclasses import dataclass, field
 
@@ -232,7 +233,8 @@ class Run:
         assert self.claude is not None
         if self.steering is not None:
             self.steering.hush()
-        self.died |= {process.pid: process for process in self._enclosure.processes()}
+        with contextlib.suppress(OSError):  # the end itself says that it cannot look
+            self.died |= {process.pid: process for process in self._enclosure.processes()}
         self._ladder = Ladder(self.claude, self._end_tree, step_s=step_s, force=force)
         self._tasks.start_soon(self._ladder.climb)
 
