@@ -250,7 +250,7 @@ async def test_a_fresh_session_begins_with_an_empty_channel(parent: Parent) -> N
     parent.write("_stop.txt", b"old")
     parent.channel.output.tell("old words")
     (parent.directory / "folder").mkdir()
-    parent.channel.clear()
+    Channel(parent.directory, watches=inotify.Watches(), put=lambda *given: None, anew=True)
     assert parent.files == []
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_subagent.intervention import output as module
+from hive_subagent.intervention.folder import Folder
 from hive_subagent.intervention.output import LINE_LIMIT, Output, _on_one_line
 
 
@@ -18,7 +19,7 @@ def spoken(*parts: dict[str, Any], kind: str = "assistant", **more: Any) -> dict
 
 
 def said_in(tmp_path: Path, *events: dict[str, Any]) -> list[str]:
-    output = Output(tmp_path / "output.txt")
+    output = Output(Folder(tmp_path))
     for event in events:
         output.hear(event)
     file = tmp_path / "output.txt"
@@ -76,7 +77,7 @@ def test_a_link_in_its_place_is_not_followed(
     target = tmp_path / "target"
     target.write_text("keep")
     (tmp_path / "output.txt").symlink_to(target)
-    output = Output(tmp_path / "output.txt")
+    output = Output(Folder(tmp_path))
     output.tell("one")
     output.tell("two")
     assert target.read_text() == "keep"

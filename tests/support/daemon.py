@@ -26,7 +26,8 @@ CALL_S = 60.0
 class Daemon:
     """A world below `root`.
 
-    `settings` and `environment` are used by the next `start`, `headers` go with each call.
+    `settings` and `environment` are used by the next `start`, which begins its command line with
+    `launcher`; `headers` go with each call.
     Grace times are short: with the stub nothing needs more, and a test should not wait for them.
     """
 
@@ -34,6 +35,7 @@ class Daemon:
     settings: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
+    launcher: tuple[str, ...] = ()
     process: subprocess.Popen[bytes] | None = None
     url: str = ""
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
@@ -80,7 +82,7 @@ class Daemon:
         config.write_text(json.dumps(self.configuration))
         with self.log_file.open("ab") as log:
             return subprocess.Popen(
-                [str(PROGRAM), "--config", str(config), *arguments],
+                [*self.launcher, str(PROGRAM), "--config", str(config), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

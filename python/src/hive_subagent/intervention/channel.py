@@ -9,16 +9,17 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
-import shutil
 import signal
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from hive_subagent import inotify
-from hive_subagent.instance import private_directory
+from hive_subagent.errors import ConfigurationError
+from hive_subagent.intervention.folder import Folder
 from hive_subagent.intervention.notes import TEXT_LIMIT
 from hive_subagent.intervention.output import Output
 from hive_subagent.models import InterventionKind
@@ -41,20 +42,31 @@ class Channel:
     """A directory, watched while its run lives."""
 
     def __init__(
-        self,
-        directory: Path,
-        *,
-        watches: inotify.Watches,
-        put: Put,
+        self, directory: Path, *, watches: inotify.Watches, put: Put, anew: bool = False
     ) -> None:
-        """`put` is given each text that arrives. Raises ConfigurationError."""
-        private_directory(directory)
+        """`put` is given each text that arrives; `anew` removes what lies there.
+
+        Raises ConfigurationError.
+        """
         self.directory = directory
-        self.output = Output(directory / "output.txt")
+        self._folder = Folder(directory)
+        if anew:
+            self._folder.empty()
+        self.output = Output(self._folder)
         self._put = put
         self._watches = watches
-        self._watch = watches.add(directory, self.look, mask=inotify.WRITTEN_OR_MOVED_IN)
+        self._watch: int | None = None
+        self._told: set[str] = set()
         self._set_aside = 0
+        self._follow()
+
+    def attend(self) -> None:
+        """Between two steps: see after the folder, and after files that nothing tells of."""
+        if not self._folder.in_place:
+            self._move_in()
+        if self._watch is None:
+            self._follow()
+            self.look()
 
     def look(self) -> None:
         """Consume what is there."""
@@ -62,6 +74,10 @@ class Channel:
             taken = [self._take(name, kind, claimed) for claimed in self._claim(name)]
             if kind == "stop" and any(taken):
                 return
+
+    def hear(self, *events: Mapping[str, Any]) -> None:
+        """Tell what claude printed in one go."""
+        self.output.hear(*events)
 
     def refuse(self, name: str, reason: str) -> None:
         """Set a file aside that is there already."""
@@ -72,34 +88,49 @@ class Channel:
         """Stop watching; what was not consumed stays for the next run of the session."""
         self._watches.remove(self._watch)
         self._watch = None
+        self._folder.close()
 
-    def clear(self) -> None:
-        """Remove everything: another session begins under this name."""
-        for entry in self.directory.iterdir():
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry, ignore_errors=True)
-            else:
-                entry.unlink(missing_ok=True)
+    def _follow(self) -> None:
+        # by the descriptor: a path could lead elsewhere by now
+        held = Path(f"/proc/self/fd/{self._folder.descriptor}")
+        mask = inotify.WRITTEN_OR_MOVED_IN
+        self._watch = self._watches.add(held, self.look, mask=mask)
+        if self._watch is None:
+            self._say_once(
+                "the kernel gives no watch for this folder (see fs.inotify in sysctl):"
+                " files are taken between steps only"
+            )
 
-    def _claim(self, name: str) -> list[Path]:
-        """What was there under that name and is ours now, oldest first."""
-        prefix = f".claimed.{name}."
+    def _move_in(self) -> None:
         try:
-            os.rename(self.directory / name, self.directory / f"{prefix}{time.time_ns():x}")
+            self._folder.move_in()
+        except ConfigurationError as error:
+            self._say_once(str(error))
+            return
+        self._watches.remove(self._watch)
+        self._watch = None  # the next look is due in any case
+        self.output = Output(self._folder)
+        self._told.clear()
+        self._say("the folder is another one than before, and is used from here on")
+
+    def _claim(self, name: str) -> list[str]:
+        """What was there under that name and is ours now, oldest first."""
+        prefix, within = f".claimed.{name}.", self._folder.descriptor
+        try:
+            os.rename(name, f"{prefix}{time.time_ns():x}", src_dir_fd=within, dst_dir_fd=within)
         except FileNotFoundError:
             pass
         except OSError as error:
             self._say(f"{name} cannot be taken: {error.strerror}")
         try:
-            found = [entry for entry in os.listdir(self.directory) if entry.startswith(prefix)]
-        except OSError:  # somebody removed the channel, or is about to
+            return sorted(entry for entry in os.listdir(within) if entry.startswith(prefix))
+        except OSError:
             return []
-        return [self.directory / entry for entry in sorted(found)]
 
-    def _take(self, name: str, kind: InterventionKind, claimed: Path) -> bool:
+    def _take(self, name: str, kind: InterventionKind, claimed: str) -> bool:
         """Hand on what a claimed file says; whether it could be used."""
         try:
-            text = _read(claimed)
+            text = _read(claimed, within=self._folder.descriptor)
         except BlockingIOError:
             # its writer is not done: the end of that brings us here again
             return False
@@ -107,29 +138,37 @@ class Channel:
             self._put_aside(name, claimed, _reason(error))
             return False
         # claimed, written down, gone: whenever the daemon dies, it can tell how far this came
-        self._put(kind, text, f"i-{claimed.name.rpartition('.')[2]}")
-        claimed.unlink(missing_ok=True)
+        self._put(kind, text, f"i-{claimed.rpartition('.')[2]}")
+        with suppress(OSError):
+            os.unlink(claimed, dir_fd=self._folder.descriptor)
         return True
 
-    def _put_aside(self, name: str, claimed: Path, reason: str) -> None:
+    def _put_aside(self, name: str, claimed: str, reason: str) -> None:
+        within = self._folder.descriptor
+        taken = set(os.listdir(within))
         while True:
             self._set_aside += 1
-            aside = self.directory / f"{name}.rejected.{self._set_aside}"
-            if not os.path.lexists(aside):
+            aside = f"{name}.rejected.{self._set_aside}"
+            if aside not in taken:
                 break
         with suppress(OSError):
-            os.rename(claimed, aside)
-        self._say(f"{name} is not used: {reason}; it is kept as {aside.name}")
+            os.rename(claimed, aside, src_dir_fd=within, dst_dir_fd=within)
+        self._say(f"{name} is not used: {reason}; it is kept as {aside}")
+
+    def _say_once(self, line: str) -> None:
+        if line not in self._told:
+            self._told.add(line)
+            self._say(line)
 
     def _say(self, line: str) -> None:
         log.warning("channel of %s: %s", self.directory.name, line)
         self.output.tell(line)
 
 
-def _read(file: Path) -> str:
+def _read(file: str, *, within: int) -> str:
     """Raises BlockingIOError while it is being written, OSError or ValueError if unusable."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    with open(os.open(file, flags), "rb") as stream:
+    with open(os.open(file, flags, dir_fd=within), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise ValueError("it is not a regular file")
         _refuse_if_open_for_writing(stream.fileno())

@@ -28,11 +28,13 @@ class Desk:
         missed: Sequence[Undelivered] = (),
         keep: Keep = lambda undelivered: None,
         hear: Hear = lambda *events: None,
+        look: Callable[[], None] = lambda: None,
         left: Callable[[], None] = lambda: None,
     ) -> None:
         """`missed` is what earlier runs of the session did not deliver.
 
-        `keep` is given what is undelivered now, whenever that changes; `left` is told of the end.
+        `keep` is given what is undelivered now, whenever that changes; `look` is called where
+        claude asks, before it is answered; `left` is told of the end.
         """
         # a stop that came too late for a run is not meant for the next one
         self._notes = [Note.again(note) for note in missed if note.kind != "stop"]
@@ -40,6 +42,7 @@ class Desk:
         self._keep = keep
         self._kept = tuple(missed)
         self._hear = hear
+        self._look = look
         self._left = left
         self._message: Message | None = None
         self._hushed = False
@@ -61,6 +64,7 @@ class Desk:
 
     def at_step(self) -> Say | Prompt | Halt | None:
         """Everything that waits, or the stop alone."""
+        self._look()
         if self._unheard:
             return None
         if (halt := self._halt()) is not None:
@@ -72,6 +76,7 @@ class Desk:
 
     def at_end(self) -> Prompt | Halt | None:
         """A stop, or what makes the agent go on; information alone waits for the next turn."""
+        self._look()
         if self._unheard:
             return None
         if (halt := self._halt()) is not None:

@@ -59,7 +59,8 @@ class Interventions:
         desk = Desk(
             missed=session.record.kept,
             keep=keep,
-            hear=channel.output.hear if channel else lambda *events: None,
+            hear=channel.hear if channel else lambda *events: None,
+            look=channel.attend if channel else lambda: None,
             left=lambda: self._leave(session),
         )
         self._steered[session] = Steered(desk, channel)
@@ -68,8 +69,6 @@ class Interventions:
             if session.resumed:
                 channel.refuse("_stop.txt", "it was meant for a run that was over")
                 channel.look()
-            else:
-                channel.clear()
         return desk
 
     async def intervene(
@@ -123,7 +122,7 @@ class Interventions:
                 self._put(session, steered, Note(kind=kind, text=text, id=id))
 
         try:
-            return Channel(folder / name, watches=self._watches, put=put)
+            return Channel(folder / name, watches=self._watches, put=put, anew=not session.resumed)
         except ConfigurationError as error:
             log.warning("`%s` has no channel: %s", name, error)
             return None

@@ -7,14 +7,16 @@ import logging
 import os
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from hive_subagent.instance import make_ours
+from hive_subagent.intervention.folder import Folder
 from hive_subagent.runs.text import fit
 from hive_subagent.visible import on_one_line
 
 log = logging.getLogger(__name__)
+
+NAME = "output.txt"
 
 LINE_LIMIT = 2_000
 """Bytes of what one line says."""
@@ -26,8 +28,8 @@ FILE_LIMIT = 4 * 1024 * 1024
 class Output:
     """Appends; what cannot be written is told once in the log and never costs the run."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
         self._failed = False
 
     def hear(self, *events: Mapping[str, Any]) -> None:
@@ -40,11 +42,12 @@ class Output:
             return
         clock = time.strftime("%H:%M:%S")
         data = "".join(f"{clock} {_on_one_line(line)}\n" for line in lines).encode()
+        path = self._folder.path / NAME
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            file = os.open(self._path, flags | os.O_NONBLOCK, 0o600)
+            file = os.open(NAME, flags | os.O_NONBLOCK, 0o600, dir_fd=self._folder.descriptor)
             try:
-                make_ours(file, self._path)
+                make_ours(file, path)
                 if os.fstat(file).st_size + len(data) > FILE_LIMIT:
                     os.ftruncate(file, 0)
                 os.write(file, data)
@@ -53,7 +56,7 @@ class Output:
         except OSError as error:
             if not self._failed:
                 self._failed = True
-                log.warning("%s is not written any more: %s", self._path, error.strerror or error)
+                log.warning("%s is not written any more: %s", path, error.strerror or error)
 
 
 def _lines(event: Mapping[str, Any]) -> list[str]:
