@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +31,11 @@ async def test_a_result_is_cut_at_eight_thousand_bytes(home: House, character: s
     view = await home.run(script({"big_text": 9000, "of": character}))
     assert view.result == character * (8000 // len(character.encode()))
     (notice,) = await home.notices()
-    assert notice["text"].endswith(view.result)
+    assert f"> {view.result}\n" in notice["text"]
+    assert notice["text"].endswith("(This answer is cut after 8,000 bytes.)")
+    assert view.result_cut
+    assert view.transcript is not None
+    assert await anyio.Path(view.transcript).is_file()
 
 
 async def test_half_a_character_pair_reaches_neither_answer_nor_notice(home: House) -> None:

@@ -48,7 +48,8 @@ async def test_all_waits_for_the_last_and_any_for_the_first(home: House) -> None
         ("one", "idle"),
         ("two", "running"),
     ]
-    assert "one is done" in said
+    assert reply.sessions[0].result == "one is done"
+    assert "`one` finished its turn" in said
     assert "`two` is running" in said
     assert not for_all.done()
 

@@ -157,7 +157,8 @@ class SessionView(RunFigures):
     """One session as `status` and `wait` tell it.
 
     `last_event_age_s` to `interventions` are there while it runs; `cpu_since_event_s` and
-    `processes` are evidence of life. `delegation` is that of the current or last run.
+    `processes` are evidence of life. `delegation` is that of the current or last run. Where
+    `result_cut` is true, `result` is not the whole, and `transcript` is claude's file that is.
     """
 
     name: str
@@ -175,6 +176,8 @@ class SessionView(RunFigures):
     report_file: str | None = None
     role: str | None = None
     delegation: str | None = None
+    result_cut: bool = False
+    transcript: str | None = None
 
 
 class StartReply(Frozen):
@@ -189,27 +192,36 @@ class StartReply(Frozen):
 
 
 class StatusReply(Frozen):
-    """The structured answer of `status` without a name."""
+    """The structured answer of `status` without a name; `left_out` counts who did not fit."""
 
     containment: Containment
     sessions: list[SessionView]
+    left_out: int = 0
 
 
 class WaitReply(Frozen):
-    """The structured answer of `wait`; `done` says whether what was waited for has happened."""
+    """The structured answer of `wait`; `done` says whether what was waited for has happened.
+
+    `left_out` counts the sessions that did not fit.
+    """
 
     done: bool
     sessions: list[SessionView]
+    left_out: int = 0
 
 
 class InterruptReply(Frozen):
-    """The structured answer of `interrupt`; `processes` died with the run, claude among them."""
+    """The structured answer of `interrupt`; `processes` died with the run, claude among them.
+
+    `left_out` counts the processes that did not fit.
+    """
 
     name: str
     session_id: str
     forced: bool
     ended: bool
     processes: list[ProcessInfo]
+    left_out: int = 0
 
 
 class InterveneReply(Frozen):

@@ -9,13 +9,16 @@ from pathlib import Path
 
 from hive_subagent.claude import transcripts
 from hive_subagent.delegation.child import end_of
-from hive_subagent.models import Cause, DelegateReply, State, WaitPolicy
+from hive_subagent.models import Cause, DelegateReply, SessionView, State, WaitPolicy
 from hive_subagent.notices import ChildEnd, Notice, ToldChild
-from hive_subagent.runs import wording
+from hive_subagent.runs.endings import ending
 from hive_subagent.runs.records import SessionRecord
 from hive_subagent.runs.session import ended_view
-from hive_subagent.runs.text import RESULT_LIMIT
+from hive_subagent.runs.text import fit, shares
 from hive_subagent.visible import on_lines
+
+WORDS_LIMIT = 24_000
+"""Bytes of what all children said, in the text of the notice."""
 
 CHILD_NOTE = """
 Another agent gave you this task and waits for its end. You work alone: nobody can be asked, and you
@@ -64,7 +67,12 @@ def notice(
     """The notice; `cause` says that the whole was stopped, and by what."""
     children = [_child(one.record, config_dir) for one in told]
     parts = [_lead(delegation, children, policy, cause)]
-    parts += [_paragraph(child, one) for child, one in zip(children, told, strict=True)]
+    views = [
+        ended_view(one.record).model_copy(update={"transcript": child.transcript})
+        for child, one in zip(children, told, strict=True)
+    ]
+    for child, view, one in zip(children, _shortened(views), told, strict=True):
+        parts.append(_paragraph(child, view, one.further))
     return Notice(
         id=notice_id,
         name=delegation,
@@ -117,16 +125,26 @@ def _lead(
     return f"Delegation `{delegation}` {how}: {ended}.{cost}"
 
 
-def _paragraph(child: ToldChild, told: Told) -> str:
+def _paragraph(child: ToldChild, view: SessionView, further: Sequence[str]) -> str:
     cost = f", {_dollars(child.cost_usd)}" if child.cost_usd is not None else ""
-    parts = [
-        f"— `{child.name}` ({child.role}): {_WORDS[child.end]}{cost}",
-        wording.ending(ended_view(told.record)),
+    lead = f"— `{child.name}` ({child.role}): {_WORDS[child.end]}{cost}"
+    return "\n".join([lead, ending(view), *further])
+
+
+def _shortened(views: Sequence[SessionView]) -> list[SessionView]:
+    """With what they said cut to what a text may hold in all; `children` has more."""
+    said = [
+        (at, name, words)
+        for at, view in enumerate(views)
+        for name in ("result", "message")
+        if (words := getattr(view, name))
     ]
-    if child.result_cut:
-        whole = f"; the whole is in {child.transcript}" if child.transcript else ""
-        parts.append(f"(This answer is cut at {RESULT_LIMIT:,} bytes{whole}.)")
-    return "\n".join([*parts, *told.further])
+    changes: dict[int, dict[str, object]] = {at: {} for at in range(len(views))}
+    sizes = [len(words.encode()) for _, _, words in said]
+    for (at, name, words), share in zip(said, shares(sizes, WORDS_LIMIT), strict=True):
+        if (kept := fit(words, limit=share)) != words:
+            changes[at] |= {name: kept} | ({"result_cut": True} if name == "result" else {})
+    return [view.model_copy(update=changes[at]) for at, view in enumerate(views)]
 
 
 _BAD = {ChildEnd.FAILED, ChildEnd.TIMED_OUT, ChildEnd.KILLED}

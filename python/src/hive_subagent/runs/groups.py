@@ -11,6 +11,7 @@ import anyio
 from hive_subagent.errors import Refused
 from hive_subagent.models import Cause, InterruptReply, ProcessInfo, SessionView
 from hive_subagent.runs import wording
+from hive_subagent.runs.several import fit_processes
 from hive_subagent.visible import on_one_line
 
 log = logging.getLogger(__name__)
@@ -63,11 +64,13 @@ async def cancel(group: Group, *, step_s: float, force: bool) -> tuple[Interrupt
     log.info("`%s` is cancelled by its owner%s", group.id, " by force" if force else "")
     group.stop(Cause.CANCELLED, step_s=step_s, force=force)
     await group.over.wait()
+    died, left_out = fit_processes(group.died())
     reply = InterruptReply(
         name=group.id,
         session_id="",
         forced=force,
         ended=True,
-        processes=list(group.died()),
+        processes=died,
+        left_out=left_out,
     )
     return reply, wording.cancelled(reply, group.views())

@@ -54,7 +54,7 @@ class Registry:
 
     @property
     def names(self) -> list[str]:
-        """Every name used in this daemon's life, in the order of its first run."""
+        """Every name used in this daemon's life, in the order in which their last runs ended."""
         return list(self._names)
 
     def check_name_free(self, name: str) -> None:
@@ -112,7 +112,8 @@ class Registry:
 
     def remember(self, record: SessionRecord) -> None:
         """From now on the name means this session, which does not run."""
-        self._names.setdefault(record.name)
+        self._names.pop(record.name, None)
+        self._names[record.name] = None
         self._ended[record.name] = record
         self._ended.move_to_end(record.name)
         if len(self._ended) > REMEMBERED:

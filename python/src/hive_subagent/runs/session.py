@@ -119,6 +119,7 @@ def ended_view(record: SessionRecord) -> SessionView:
         delegation=record.delegation,
         state=ending.state if ending else State.IDLE,
         stop_reason=ending.stop_reason if ending else None,
+        result_cut=ending.result_cut if ending else False,
         **(ending.model_dump(include=set(RunFigures.model_fields)) if ending else {}),
     )
 

@@ -6,7 +6,7 @@ import logging
 import math
 import os
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -28,10 +28,12 @@ from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.groups import cancel, find, is_group
 from hive_subagent.runs.holding import refuse_if_title_is_open, take_lock
 from hive_subagent.runs.launch import Launch
+from hive_subagent.runs.looking import Looking
 from hive_subagent.runs.prompts import DEFAULT_TRIGGER
 from hive_subagent.runs.records import SessionRecord
 from hive_subagent.runs.run import Order
-from hive_subagent.runs.session import LiveSession, ended_view
+from hive_subagent.runs.session import ended_view
+from hive_subagent.runs.several import fit_processes
 from hive_subagent.runs.waiting import Progress, until_over
 from hive_subagent.runs.wishes import Wishes
 
@@ -47,6 +49,7 @@ class Supervisor:
         self._carrier = carrier
         self._settings = carrier.settings
         self._registry = carrier.registry
+        self._looking = Looking(carrier)
         self._stopping = False
 
     @property
@@ -130,26 +133,15 @@ class Supervisor:
 
     async def status(self, name: str) -> tuple[SessionView, str]:
         """How one session is doing."""
-        view = self._view(checks.check_name(name))
-        return view, wording.describe(view)
+        return self._looking.one(name)
 
     async def status_of_all(self) -> tuple[StatusReply, str]:
-        """All runs of this daemon's life, running ones first, then those that wait to."""
-        unfinished = [*self._registry.live, *self._registry.queued]
-        live = [session.record.name for session in unfinished]
-        names = [*live, *(n for n in self._registry.names if n not in live)]
-        views = [self._view(name) for name in names]
-        containment = self._carrier.containment.kind
-        text = "\n".join(wording.describe(view) for view in views)
-        return StatusReply(
-            containment=containment, sessions=views
-        ), text or "No subagent has run in this daemon's life."
+        """The runs of this daemon's life, as many as fit."""
+        return self._looking.all()
 
     async def status_of_group(self, name: str) -> tuple[StatusReply, str]:
         """How the sessions of a delegation are doing."""
-        views = find(self._registry.groups, name).views()
-        text = "\n".join(wording.describe(view) for view in views)
-        return StatusReply(containment=self._carrier.containment.kind, sessions=views), text
+        return self._looking.group(name)
 
     async def interrupt(self, name: str, *, force: bool = False) -> tuple[InterruptReply, str]:
         """Stop what runs under `name`, which may be a delegation's; returns once it is over."""
@@ -158,17 +150,19 @@ class Supervisor:
             return await cancel(find(self._registry.groups, name), step_s=step_s, force=force)
         session = self._registry.running(checks.check_name(name))
         if session is None:
-            view = self._view(name)
-            raise Refused(f"nothing to interrupt: {wording.describe(view)}")
+            _, how = self._looking.one(name)
+            raise Refused(f"nothing to interrupt: {how}")
         log.info("`%s` is interrupted by its owner%s", name, " by force" if force else "")
         session.stop(Cause.INTERRUPT, step_s=self._settings.interrupt_grace_s, force=force)
         await session.over.wait()
+        died, left_out = fit_processes(list(session.run.died.values()) if session.run else [])
         reply = InterruptReply(
             name=name,
             session_id=session.record.session_id,
             forced=force,
             ended=True,
-            processes=list(session.run.died.values()) if session.run else [],
+            processes=died,
+            left_out=left_out,
         )
         return reply, wording.interrupted(reply, ended_view(session.record))
 
@@ -189,16 +183,15 @@ class Supervisor:
         if names is None:
             unfinished = [*self._registry.live, *self._registry.queued]
             names = [session.record.name for session in unfinished]
-        waited = [self._awaited(name) for name in dict.fromkeys(names)]
+        waited = [self._looking.awaited(name) for name in dict.fromkeys(names)]
         done = await until_over(
             [over for over, _ in waited],
             any_of_them=until == "any",
             timeout_s=timeout_s,
             progress=progress,
         )
-        views = [view for _, look in waited for view in look()]
-        reply = WaitReply(done=done, sessions=views)
-        return reply, wording.waited(reply, stopping=self._stopping)
+        looks = [look for _, look in waited]
+        return self._looking.waited(looks, done=done, stopping=self._stopping)
 
     async def close(self) -> None:
         """Stop every run; bounded by `shutdown_grace_s` and what ending a tree takes."""
@@ -246,26 +239,6 @@ class Supervisor:
     def _lock(self, record: SessionRecord) -> TranscriptLock | None:
         return take_lock(self._settings.claude_config_dir, record)
 
-    def _awaited(self, name: str) -> tuple[anyio.Event | None, Callable[[], list[SessionView]]]:
-        """What is set once a name or a delegation is over, if it is not yet, and how it stands."""
-        if is_group(name):
-            group = find(self._registry.groups, name)
-            return group.over, group.views
-        session, view = self._registry.running(checks.check_name(name)), self._view(name)
-        if session is None:
-            return None, lambda: [view]
-        return session.over, lambda: [_view_of(session)]
-
-    def _view(self, name: str) -> SessionView:
-        if session := self._registry.running(name):
-            return session.view()
-        if record := self._registry.record(name):
-            return ended_view(record)
-        raise Refused(
-            f"nothing is known of a subagent `{name}`: `start` it, or `continue` it with the `dir`"
-            " it was started in if claude has a session of that name"
-        )
-
 
 def _order(record: SessionRecord, prompt: str) -> Order:
     if record.goal is None:
@@ -283,7 +256,3 @@ def _same_directory(directory: Path, known: str) -> bool:
         return os.path.samefile(directory, known)
     except OSError:
         return False
-
-
-def _view_of(session: LiveSession) -> SessionView:
-    return ended_view(session.record) if session.over.is_set() else session.view()

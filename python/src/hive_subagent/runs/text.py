@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from bisect import bisect_right
+from collections.abc import Sequence
+
 RESULT_LIMIT = 8_000
 """Bytes of a final text that answers and notices carry."""
 
@@ -20,3 +24,25 @@ def fit(text: str, *, limit: int = RESULT_LIMIT) -> str:
     if len(data) <= limit:
         return data.decode()
     return data[:limit].decode("utf-8", "ignore")
+
+
+def json_bytes(text: str) -> int:
+    """The bytes that `text` takes as a value of JSON; never fewer than its characters there."""
+    return len(json.dumps(text, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+
+
+def fit_json(text: str, limit: int) -> str:
+    """The longest beginning of `text` that takes at most `limit` bytes as a value of JSON."""
+    if json_bytes(text) <= limit:
+        return text
+    ends = range(1, len(text) + 1)
+    return text[: bisect_right(ends, limit, key=lambda end: json_bytes(text[:end]))]
+
+
+def shares(sizes: Sequence[int], room: int) -> list[int]:
+    """How much of `room` each gets: the small ones all they want, the others alike."""
+    granted = [0] * len(sizes)
+    for before, index in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
+        granted[index] = min(sizes[index], max(0, room) // (len(sizes) - before))
+        room -= granted[index]
+    return granted

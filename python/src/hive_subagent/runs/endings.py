@@ -1,0 +1,137 @@
+"""How a run ended, in the words of its notice. What a subagent said stands in it as a quotation."""
+
+from __future__ import annotations
+
+import re
+
+from hive_subagent.models import Cause, SessionView, State, StopReason
+from hive_subagent.runs.prompts import turns
+
+SELF_REPORTED = "self-reported by the subagent, not checked: look at the work before you rely on it"
+
+# all that a reader may take for a line's end; other control characters are shown as escapes
+_LINE_END = re.compile(r"\r\n|[\n\x85\u2028\u2029]")
+
+
+def quoted(words: str) -> str:
+    """What a subagent said, each line after a mark of ours: none can pass for a line of ours."""
+    return "\n".join(f"> {line}" if line else ">" for line in _LINE_END.split(words))
+
+
+def ending(view: SessionView) -> str:
+    """How the last run of a session ended: the whole text of its notice."""
+    parts = [ending_sentence(view) + tools_lost(view)]
+    if view.result:
+        parts.append(f"Its last answer:\n{quoted(view.result)}")
+    if view.result_cut:
+        whole = f"; the whole is in {view.transcript}" if view.transcript else ""
+        shown = len((view.result or "").encode())
+        parts.append(f"(This answer is cut after {shown:,} bytes{whole}.)")
+    if view.report_file:
+        parts.append(f"Report file: {view.report_file}")
+    return "\n\n".join(parts)
+
+
+def ending_sentence(view: SessionView, *, whole: bool = True) -> str:
+    """What happened, what that means and the next move; with what was said unless not `whole`."""
+    name = f"`{view.name}`"
+    said = f" It said:\n{quoted(view.message)}" if whole and view.message else ""
+    goal = f" Goal: {view.goal}." if whole else ""
+    # a sentence of ours that follows a quotation begins a line of its own
+    then = "\n" if said else " "
+    match view.stop_reason:
+        case StopReason.TURN_ENDED:
+            return f"Subagent {name} finished its turn.{said}"
+        case StopReason.GOAL_REACHED:
+            return (
+                f"Subagent {name} reports its goal reached in turn {view.turn} of"
+                f" {view.max_turns} ({SELF_REPORTED}).{goal}{said}"
+            )
+        case StopReason.NEED_HELP:
+            return (
+                f"Subagent {name} NEEDS HELP and waits for an answer.{said}{then}Answer it with"
+                " `continue`."
+            )
+        case StopReason.TURN_CAP:
+            return (
+                f"Subagent {name} stopped at the harness limit of {turns(view.max_turns)}; its"
+                f" goal was never reported reached.{goal} Look at what it did, then `continue` it"
+                f" with more turns or take over.{said}"
+            )
+        case StopReason.STOPPED:
+            how = (
+                f" It came to no step in time and was killed mid-turn ({killed_by(view)})."
+                if view.state is State.KILLED
+                else ""
+            )
+            why = f":\n{quoted(view.message)}\n" if said and view.message else ". "
+            return (
+                f"Subagent {name} was stopped by its owner{why}It did NOT finish.{how}"
+                " `continue` resumes it."
+            )
+        case StopReason.KILLED if view.turn == 0:
+            return f"Subagent {name} never began ({killed_by(view)}); nothing was done.{said}"
+        case StopReason.KILLED:
+            return (
+                f"Subagent {name} was KILLED mid-turn ({killed_by(view)}); it did NOT finish."
+                f" Work of this turn may be half done. `continue` resumes it.{said}"
+            )
+        case _:
+            return (
+                f"Subagent {name} FAILED without finishing.{said}{then}Mend the cause, then"
+                " `continue` it or `start` afresh."
+            )
+
+
+def killed_by(view: SessionView) -> str:
+    """What killed a run, in a few words."""
+    by = f" by {view.signal}" if view.signal else ""
+    match view.cause:
+        case Cause.OOM:
+            return f"out of memory: {_oom(view)}"
+        case Cause.INTERRUPT:
+            return f"interrupted{by}"
+        case Cause.TIMEOUT:
+            return f"its turn took longer than it was given; ended{by}"
+        case Cause.CANCELLED:
+            return f"cancelled with its delegation{by}"
+        case Cause.DAEMON_STOP:
+            return f"the daemon stopped{by}"
+        case _:
+            return f"ended{by or ' by a signal'} from outside"
+
+
+def _oom(view: SessionView) -> str:
+    peak = f"; its peak was {_size(view.peak_memory_bytes)}" if view.peak_memory_bytes else ""
+    return f"the kernel killed claude {_at_which_limit(view)}{peak}"
+
+
+def _at_which_limit(view: SessionView) -> str:
+    match view.oom_scope:
+        case "run":
+            limit = f" of {_size(view.memory_max_bytes)}" if view.memory_max_bytes else ""
+            return f"at this run's own limit{limit}"
+        case "service":
+            return "at the limit of the whole service"
+        case _:
+            return "at a limit above this service's, or the machine's own"
+
+
+def tools_lost(view: SessionView) -> str:
+    """The tools of a run that the kernel killed for memory; empty where none was."""
+    kills = view.oom_kills or 0
+    if view.cause is Cause.OOM:
+        kills -= 1
+    if kills <= 0:
+        return ""
+    what = "a tool" if kills == 1 else f"{kills} tool processes"
+    if view.cause is Cause.OOM:
+        return f" Beside claude the kernel killed {what} of it."
+    return f" The kernel killed {what} of it {_at_which_limit(view)}; claude itself went on."
+
+
+def _size(size: int) -> str:
+    for unit, power in (("GiB", 3), ("MiB", 2), ("KiB", 1)):
+        if size >= 1024**power:
+            return f"{size / 1024**power:.4g} {unit}"
+    return f"{size} bytes"

@@ -1,0 +1,116 @@
+"""How sessions stand, as `status` and `wait` tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import anyio
+
+from hive_subagent.claude import transcripts
+from hive_subagent.errors import Refused
+from hive_subagent.models import SessionView, StatusReply, WaitReply
+from hive_subagent.runs import checks, wording
+from hive_subagent.runs.carrier import Carrier
+from hive_subagent.runs.groups import find, is_group
+from hive_subagent.runs.session import LiveSession, ended_view
+from hive_subagent.runs.several import MOST, Several, several
+
+Look = Callable[[], list[SessionView]]
+
+
+@dataclass(frozen=True)
+class Looking:
+    """Costs nothing and changes nothing. Every refusal is a Refused with one line."""
+
+    carrier: Carrier
+
+    def one(self, name: str) -> tuple[SessionView, str]:
+        """How one session is doing."""
+        view = self.view(checks.check_name(name))
+        return view, wording.describe(view)
+
+    def all(self) -> tuple[StatusReply, str]:
+        """Those that run, those that wait to, and of the ended ones the latest, as many as fit."""
+        registry = self.carrier.registry
+        unfinished = [session.record.name for session in [*registry.live, *registry.queued]]
+        names = [*unfinished, *(n for n in reversed(registry.names) if n not in unfinished)]
+        views = [self.view(name) for name in names[:MOST]]
+        return self._status(views, further=len(names) - len(views))
+
+    def group(self, name: str) -> tuple[StatusReply, str]:
+        """How the sessions of a delegation are doing."""
+        return self._status(find(self.carrier.registry.groups, name).views())
+
+    def awaited(self, name: str) -> tuple[anyio.Event | None, Look]:
+        """What is set once a name or a delegation is over, if it is not yet, and how it stands."""
+        registry = self.carrier.registry
+        if is_group(name):
+            group = find(registry.groups, name)
+            return group.over, group.views
+        session, view = registry.running(checks.check_name(name)), self.view(name)
+        if session is None:
+            return None, lambda: [view]
+        return session.over, lambda: [_view_of(session)]
+
+    def waited(self, looks: Iterable[Look], *, done: bool, stopping: bool) -> tuple[WaitReply, str]:
+        """The answer of `wait`, each session once."""
+        # one that was continued since its delegation is another run, of its own
+        found = {
+            (view.session_id or view.name, view.delegation): view
+            for look in looks
+            for view in look()
+        }
+        if not found:
+            nothing = "Nothing is running, so there is nothing to wait for."
+            return WaitReply(done=done, sessions=[]), nothing
+        lead = ""
+        if stopping:
+            lead = "The daemon is stopping and ends its subagents."
+        elif not done:
+            lead = "Not ended yet when the time was up; `wait` again or look later."
+        told = self.several(list(found.values()), lead=lead)
+        return WaitReply(done=done, sessions=told.sessions, left_out=told.left_out), told.text
+
+    def view(self, name: str) -> SessionView:
+        """A session as it stands. Raises Refused where nothing is known of it."""
+        registry = self.carrier.registry
+        if session := registry.running(name):
+            return session.view()
+        if record := registry.record(name):
+            return self._with_transcript(ended_view(record))
+        raise Refused(
+            f"nothing is known of a subagent `{name}`: `start` it, or `continue` it with the `dir`"
+            " it was started in if claude has a session of that name"
+        )
+
+    def several(self, views: Sequence[SessionView], *, lead: str = "", further: int = 0) -> Several:
+        """The answer about these sessions: of a single one the whole."""
+        if len(views) == 1 and not further:
+            view = self._with_transcript(views[0])
+            told = wording.describe(view)
+            return Several([view], 0, f"{lead}\n{told}" if lead else told)
+        return several(views, lead=lead, further=further, transcript=self._transcript)
+
+    def _status(self, views: Sequence[SessionView], *, further: int = 0) -> tuple[StatusReply, str]:
+        told = self.several(views, further=further)
+        reply = StatusReply(
+            containment=self.carrier.containment.kind,
+            sessions=told.sessions,
+            left_out=told.left_out,
+        )
+        return reply, told.text or "No subagent has run in this daemon's life."
+
+    def _with_transcript(self, view: SessionView) -> SessionView:
+        if not view.result_cut or view.transcript is not None:
+            return view
+        return view.model_copy(update={"transcript": self._transcript(view)})
+
+    def _transcript(self, view: SessionView) -> str | None:
+        config_dir = self.carrier.settings.claude_config_dir
+        found = transcripts.find(config_dir, view.dir, view.session_id)
+        return str(found) if found else None
+
+
+def _view_of(session: LiveSession) -> SessionView:
+    return ended_view(session.record) if session.over.is_set() else session.view()
