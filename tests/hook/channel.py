@@ -44,10 +44,11 @@ def event(name: str = "PostToolUse", **fields: Any) -> bytes:
 
 @dataclass(frozen=True)
 class Channel:
-    """A project folder with `temp/TASK/` in it."""
+    """A project folder with `temp/TASK/` in it, and what the hook's command line begins with."""
 
     project: Path
     task: str = TASK
+    prefix: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -64,7 +65,14 @@ class Channel:
         draft.rename(self.folder / name)
 
     def names(self) -> set[str]:
-        return {path.name for path in self.folder.iterdir()} - {"output.txt"}
+        left = {path.name for path in self.folder.iterdir()} - {"output.txt"}
+        return {name for name in left if not name.startswith(hook.TOLD)}
+
+    def later(self) -> None:
+        """Let so much time have passed since a stop that what comes is another step."""
+        for told in self.folder.glob(f"{hook.TOLD}*"):
+            since = int(told.name.removeprefix(hook.TOLD)) - int(hook.PARALLEL_S * 1e9)
+            told.rename(told.with_name(f"{hook.TOLD}{since}"))
 
     def told(self) -> str:
         output = self.folder / "output.txt"
@@ -73,7 +81,7 @@ class Channel:
     def popen(self, *arguments: str, cwd: Path | None = None, **environment: str) -> Any:
         """The hook, started and waiting for its event; close it as a context manager."""
         return subprocess.Popen(
-            [PYTHON, "-IS", str(HOOK), *arguments],
+            [*self.prefix, PYTHON, "-IS", str(HOOK), *arguments],
             cwd=cwd or self.project,
             env={"PATH": os.environ["PATH"], "TASK_ID": self.task, **environment},
             stdin=subprocess.PIPE,

@@ -37,6 +37,7 @@ def test_a_stop_is_told_first_and_the_others_are_left(channel: Channel) -> None:
     assert channel.fire().reason == "[parent-stop] cancelled"
     assert channel.names() == {"_intervene.txt", "_keyinfo.txt"}
     assert not channel.keyinfo.exists()
+    channel.later()
     assert channel.fire().reason == "[PARENT INTERVENTION] plan B"
     assert channel.keyinfo.read_text() == "the port is 9\n"
     assert channel.names() == set()
@@ -79,10 +80,52 @@ def test_the_hook_for_the_main_agent_is_not_taken_by_its_subagents(channel: Chan
     assert channel.fire("--for", "main").reason.endswith("plan B")
 
 
-@pytest.mark.parametrize("arguments", [["--for"], ["--for", "nobody"], ["--frobnicate"], [""]])
-def test_arguments_it_does_not_know_change_nothing(channel: Channel, arguments: list[str]) -> None:
+@pytest.mark.parametrize("whom", ["main", "subagents"])
+def test_whom_it_acts_for_may_be_said_in_one_word(channel: Channel, whom: str) -> None:
     channel.put("_intervene.txt", "plan B")
-    assert channel.fire(*arguments).reason.endswith("plan B")
+    other, theirs = ({"agent_id": "a6b6"}, {}) if whom == "main" else ({}, {"agent_id": "a6b6"})
+    assert channel.fire(f"--for={whom}", given=event(**other)).said is None
+    assert channel.fire(f"--for={whom}", given=event(**theirs)).reason.endswith("plan B")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["--for"], ["--for", "nobody"], ["--for", "subagent"], ["--for="], ["--for=mains"]),
+        *(["main"], ["--frobnicate"], [""], ["--for", "main", "subagents"]),
+    ],
+)
+@pytest.mark.parametrize("fields", [{}, {"agent_id": "a6b6"}])
+def test_with_arguments_it_does_not_know_it_does_nothing_and_says_so(
+    channel: Channel, arguments: list[str], fields: dict[str, str]
+) -> None:
+    channel.put("_intervene.txt", "plan B")
+    answer = channel.fire(*arguments, given=event(**fields))
+    assert answer.said is None
+    assert channel.names() == {"_intervene.txt"}
+    for place in (answer.log, channel.told()):
+        assert "it takes --for main or --for subagents, not" in place
+
+
+@pytest.mark.parametrize("whom", ["main", "subagents"])
+@pytest.mark.parametrize(
+    "given",
+    [b"", b"{", b"[]", b'{"agent_id": "a6b6", "x": ' + b"[" * 5_000 + b"]" * 5_000 + b"}"],
+    ids=["nothing", "half", "list", "deep"],
+)
+def test_an_event_that_cannot_be_read_is_nobodys(channel: Channel, whom: str, given: bytes) -> None:
+    channel.put("_intervene.txt", "plan B")
+    answer = channel.fire("--for", whom, given=given)
+    assert answer.said is None
+    assert "cannot be read" in answer.log
+    assert channel.names() == {"_intervene.txt"}
+
+
+def test_a_number_of_any_length_hides_nothing_of_its_event(channel: Channel) -> None:
+    channel.put("_intervene.txt", "plan B")
+    long = event(tool_input={"n": 7}, agent_id="a6b6").replace(b"7", b"9" * 5_000)
+    assert channel.fire("--for", "main", given=long).said is None
+    assert channel.fire("--for", "subagents", given=long).reason.endswith("plan B")
 
 
 def test_the_channel_of_the_project_counts_after_a_change_of_directory(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,15 @@ def test_a_linked_file_is_not_followed(channel: Channel, name: str) -> None:
     assert aside(channel, name).is_symlink()
     assert secret.read_text() == "top secret"
     assert "without following a link" in channel.told()
+
+
+def test_a_file_that_may_not_be_read_is_told_as_that(channel: Channel) -> None:
+    channel.put("_intervene.txt", "plan B")
+    (channel.folder / "_intervene.txt").chmod(0)
+    # root may read everything, unless it gives that up
+    less = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+    assert replace(channel, prefix=less if os.geteuid() == 0 else ()).fire().said is None
+    assert "_intervene.txt cannot be opened: Permission denied; set aside" in channel.told()
 
 
 def test_what_is_no_file_is_set_aside_without_waiting_for_it(channel: Channel) -> None:

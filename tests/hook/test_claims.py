@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from contextlib import ExitStack
 
 import pytest
@@ -44,7 +45,9 @@ def test_twenty_hooks_over_all_three_files_lose_and_double_nothing(channel: Chan
     channel.put("_stop.txt", "halt")
     channel.put("_keyinfo.txt", "the port is 9")
     channel.put("_intervene.txt", "plan B")
-    answers = [*fire_together(channel, 20), channel.fire()]
+    answers = fire_together(channel, 20)
+    channel.later()
+    answers.append(channel.fire())
     assert sorted(a.reason for a in answers if a.said is not None) == [
         "[PARENT INTERVENTION] plan B",
         "[parent-stop] halt",
@@ -52,6 +55,28 @@ def test_twenty_hooks_over_all_three_files_lose_and_double_nothing(channel: Chan
     assert channel.keyinfo.read_text() == "the port is 9\n"
     assert channel.names() == set()
     assert len(channel.told().splitlines()) == 21
+
+
+def test_after_a_stop_the_parallel_hooks_of_its_step_leave_the_others(channel: Channel) -> None:
+    """Whichever of them comes first, and however late the last one does."""
+    for _ in range(8):
+        for name in ("_stop.txt", "_keyinfo.txt", "_intervene.txt"):
+            channel.put(name, name)
+        answers = [*fire_together(channel, 12), channel.fire()]
+        assert [a.reason for a in answers if a.said is not None] == ["[parent-stop] _stop.txt"]
+        assert channel.names() == {"_keyinfo.txt", "_intervene.txt"}
+        channel.later()
+    assert channel.fire().reason.endswith("_intervene.txt")
+    assert [path.name for path in channel.folder.iterdir()] == ["output.txt"]
+
+
+def test_a_stop_in_the_hand_of_another_hook_holds_the_others_back(channel: Channel) -> None:
+    channel.put("_intervene.txt", "plan B")
+    claimed = channel.folder / f"_stop.txt.claimed-{os.getpid()}-{time.time_ns()}"
+    claimed.write_text("halt")
+    assert channel.fire().said is None
+    claimed.rename(claimed.with_name(f"_stop.txt.claimed-{os.getpid()}-1"))
+    assert channel.fire().reason.endswith("plan B")
 
 
 def test_an_answer_that_nobody_can_read_is_put_back(channel: Channel) -> None:

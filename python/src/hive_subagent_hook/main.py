@@ -5,13 +5,14 @@ A command hook for PostToolUse and PostToolUseFailure. `TASK_ID` in its environm
 channel `temp/$TASK_ID/`, looked for under `$CLAUDE_PROJECT_DIR`, then under the working directory.
 It consumes what the parent has put there, each file once:
 
-    _stop.txt       answers a block "[parent-stop] TEXT"; the other two are left for later
+    _stop.txt       answers a block "[parent-stop] TEXT"; the other two are left for some seconds
     _keyinfo.txt    is appended to .claude/hooks/state/keyinfo-$TASK_ID.txt, silently
     _intervene.txt  answers a block "[PARENT INTERVENTION] TEXT"
 
 and appends a line for each tool, and for each file it had to set aside, to `output.txt`. It always
 exits 0: a hook that fails would cost the subagent its turn. `--for main` or `--for subagents` lets
-it act only for the session's own agent, or only for the agents inside the session.
+it act only for the session's own agent, or only for the agents inside the session; for nobody where
+it cannot tell which of them asks.
 
 It runs at every tool use, as `python3 -IS main.py`, so it is one file, and it imports nothing that
 a bare start of the interpreter has not loaded or holds built in: `json` alone would double its cost
@@ -30,6 +31,8 @@ if MYPY:
 
 STOP, KEYINFO, INTERVENE, OUTPUT = "_stop.txt", "_keyinfo.txt", "_intervene.txt", "output.txt"
 EVENTS = {"PostToolUse": "done", "PostToolUseFailure": "failed"}
+TOLD = f".{STOP}.told-"  # hidden, and followed by the time: what is left of a stop for a moment
+PARALLEL_S = 5.0  # within this the hooks of tools that ran in parallel are taken for one step
 MAX_BYTES = 64 * 1024
 WRITER_PATIENCE_S = 0.2
 _SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -60,15 +63,19 @@ def _handle(raw: bytes) -> None:
         return
     base, channel = found
     event = _parse(raw)
-    if event.get("hook_event_name", "PostToolUse") not in EVENTS or not _is_for_us(event):
+    asked = "=".join(sys.argv[1:])
+    if sys.argv[1:] and asked not in ("--for=main", "--for=subagents"):
+        _tell(channel, f"it takes --for main or --for subagents, not {sys.argv[1:]}", also_log=True)
+        return
+    if event.get("hook_event_name", "PostToolUse") not in EVENTS or not _is_for_us(event, asked):
         return
     _tell(channel, _describe(event))
     names = os.listdir(channel)
     _recover(channel, names)
     if STOP in names:
-        # its presence alone holds the others back, even where a parallel hook was first
         _consume(channel, STOP, lambda text: _answer("[parent-stop] " + text))
-        return
+    if STOP in names or _was_told_to_stop(channel, names):
+        return  # a parallel hook was first; the others of its step hold back as well
     if KEYINFO in names:
         _consume(channel, KEYINFO, lambda text: _append_keyinfo(base, task, text))
     if INTERVENE in names:
@@ -122,7 +129,8 @@ def _parse(raw: bytes) -> dict[str, object]:
             event = loads(text)
         else:
             event = make_scanner(_Scanner)(text, 0)[0]  # type: ignore[arg-type]
-    except (StopIteration, ValueError, RecursionError):
+    except (StopIteration, ValueError, RecursionError, SystemError):
+        # SystemError: the scanner has no words for its error where json is not loaded
         return {}
     return event if isinstance(event, dict) else {}
 
@@ -132,17 +140,30 @@ class _Scanner:
 
     strict = False
     object_hook = object_pairs_hook = array_hook = None
-    parse_float = parse_constant = float
-    parse_int = int
+    # int refuses more than 4,300 digits
+    parse_float = parse_constant = parse_int = float
 
 
-def _is_for_us(event: dict[str, object]) -> bool:
-    whom = sys.argv[sys.argv.index("--for") + 1 :][:1] if "--for" in sys.argv else []
-    if whom == ["main"]:
-        return not event.get("agent_id")
-    if whom == ["subagents"]:
-        return bool(event.get("agent_id"))
-    return True
+def _is_for_us(event: dict[str, object], asked: str) -> bool:
+    if asked and not event:
+        _log(f"an event that cannot be read is nobody's: nothing is done with {asked}")
+        return False
+    if asked == "--for=main":
+        return event.get("agent_id") is None
+    return not asked or bool(event.get("agent_id"))
+
+
+def _was_told_to_stop(channel: int, names: list[str]) -> bool:
+    """Whether a hook took a stop a moment ago; what is left of an older one is removed."""
+    told = False
+    for name in names:
+        since = name.rpartition("-")[2]
+        if name.startswith((TOLD, f"{STOP}.claimed-")) and since.isdecimal():
+            fresh = abs(time.time_ns() - int(since[:20])) < PARALLEL_S * 1e9
+            told |= fresh
+            if not fresh and name.startswith(TOLD):
+                _unlink(channel, name)
+    return told
 
 
 def _describe(event: dict[str, object]) -> str:
@@ -168,14 +189,19 @@ def _consume(channel: int, name: str, act: "Callable[[str], None]") -> None:
     except OSError as error:
         _put_back(channel, claimed, name, f"could not be acted on ({error.strerror})")
     else:
-        os.unlink(claimed, dir_fd=channel)
+        if name == STOP:
+            told = f"{TOLD}{time.time_ns()}"
+            os.rename(claimed, told, src_dir_fd=channel, dst_dir_fd=channel)
+        else:
+            _unlink(channel, claimed)
 
 
 def _read(channel: int, claimed: str) -> str:
     try:
         descriptor = os.open(claimed, os.O_RDONLY | _SAFE, dir_fd=channel)
     except OSError as error:
-        raise Unusable(f"cannot be opened without following a link: {error.strerror}") from None
+        how = " without following a link" if error.errno == errno.ELOOP else ""
+        raise Unusable(f"cannot be opened{how}: {error.strerror}") from None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise Unusable("is not a regular file")
@@ -258,8 +284,15 @@ def _put_back(channel: int, claimed: str, name: str, why: str) -> None:
     except OSError:
         _set_aside(channel, claimed, name, why)
     else:
-        os.unlink(claimed, dir_fd=channel)
+        _unlink(channel, claimed)
         _tell(channel, f"{name} {why}; it is left for the next step", also_log=True)
+
+
+def _unlink(channel: int, name: str) -> None:
+    try:  # noqa: SIM105 - contextlib is slow to import
+        os.unlink(name, dir_fd=channel)
+    except FileNotFoundError:
+        pass  # a parallel hook swept it
 
 
 def _set_aside(channel: int, claimed: str, name: str, why: str) -> None:
