@@ -16,6 +16,7 @@ from hive_subagent.claude.transcripts import (
     config_dir_problem,
     encode_directory,
     find,
+    find_archived,
     transcript_path,
 )
 from hive_subagent.errors import Refused
@@ -124,6 +125,17 @@ def test_archives_never_overwrite_each_other(tmp_path: Path) -> None:
         f"{SESSION}.3.jsonl.archived",
     ]
     assert find(tmp_path, "/nowhere/a", SESSION) is None
+
+
+def test_the_latest_archive_of_a_session_is_found(tmp_path: Path) -> None:
+    assert find_archived(tmp_path, "/nowhere/a", SESSION) is None
+    for number in range(11):
+        last = archive(transcript(tmp_path, content=str(number)))
+    other = SESSION.replace("0", "1")
+    assert other != SESSION
+    last.with_name(f"{other}.99.jsonl.archived").touch()
+    assert find_archived(tmp_path, "/nowhere/a", SESSION) == last
+    assert find_archived(tmp_path, "/nowhere/a", "../" + SESSION) is None
 
 
 def test_an_archive_of_nothing_is_refused_and_leaves_nothing(tmp_path: Path) -> None:

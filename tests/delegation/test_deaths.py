@@ -132,6 +132,31 @@ async def test_a_child_that_went_on_is_told_apart_from_its_delegation(
     assert notice["children"][0]["result"] == "first"
 
 
+@pytest.mark.parametrize("dies", [True, False])
+async def test_a_child_whose_name_begins_anew_is_told_as_it_ended(
+    world: Daemon, dies: bool
+) -> None:
+    """R17. The new session puts the child's transcript away, which is told where it is now."""
+    world.start()
+    gate = world.gate()
+    delegation = await delegate(
+        world, says("first"), script({"wait_file": str(gate)}, text("second"))
+    )
+    await until_state(world, "worker-1", "idle")
+    assert (await world.run(says("another one"), "worker-1"))["result"] == "another one"
+    if dies:
+        world.kill()
+        world.start()
+    else:
+        gate.touch()
+    notice = await world.notice(delegation)
+    child = notice["children"][0]
+    assert (child["end"], child["result"]) == ("finished", "first")
+    assert child["transcript"].endswith(f"{child['session_id']}.jsonl.archived")
+    assert "never began" not in notice["text"]
+    assert (await world.must("status", name="worker-1"))["result"] == "another one"
+
+
 async def test_nothing_of_the_queue_begins_while_the_daemon_stops(world: Daemon) -> None:
     world.settings = {"max_running": 1, "shutdown_grace_s": 4.0}
     world.start()

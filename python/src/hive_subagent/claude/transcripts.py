@@ -15,6 +15,7 @@ from pathlib import Path
 from hive_subagent.errors import Refused
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
+_ARCHIVED = re.compile(r"[^.]+(?:\.([0-9]+))?\.jsonl\.archived", re.ASCII)
 _LONGEST_NAME = 200
 _TAIL_BYTES = 4 * 1024 * 1024
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -88,6 +89,23 @@ def find(config_dir: Path, directory: str | os.PathLike[str], session_id: str) -
             candidate = folder / expected.name
             if os.path.isfile(candidate):
                 return candidate
+    return None
+
+
+def find_archived(
+    config_dir: Path, directory: str | os.PathLike[str], session_id: str
+) -> Path | None:
+    """What `archive` has put away last of `session_id`, in the folder of `directory`."""
+    if not is_session_id(session_id):
+        return None
+    folder = transcript_path(config_dir, directory, session_id).parent
+    with suppress(OSError):
+        archived = [
+            (int(number[1] or 1), entry)
+            for entry in folder.iterdir()
+            if (number := _ARCHIVED.fullmatch(entry.name)) and entry.name.startswith(session_id)
+        ]
+        return max(archived, default=(0, None))[1]
     return None
 
 

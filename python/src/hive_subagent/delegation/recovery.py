@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from hive_subagent.claude import transcripts
 from hive_subagent.delegation.telling import Told, notice
 from hive_subagent.errors import SubagentError
 from hive_subagent.models import Cause, Frozen, State, StopReason, WaitPolicy
@@ -73,9 +74,11 @@ def _told(delegation: str, record: SessionRecord, records: Records, config_dir: 
         return _Child(record, by_itself=True)
     known = records.by_name(record.name)
     if known is None or known.session_id != record.session_id or known.delegation != delegation:
-        # its own session is kept from its beginning on: it had none
         records.forget(record.session_id)
-        return _Child(_killed(record, turn=0), by_itself=False)
+        # its session is kept from its beginning on; what claude has of it speaks against a doubt
+        place = (config_dir, record.dir, record.session_id)
+        begun = transcripts.find(*place) or transcripts.find_archived(*place)
+        return _Child(_killed(record, turn=1 if begun else 0), by_itself=False)
     known, missed = settled(config_dir, known)
     further = tuple(wording.undelivered(note) for note in missed)
     if known.ending is not None:

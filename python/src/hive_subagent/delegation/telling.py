@@ -88,7 +88,9 @@ def notice(
 def _child(record: SessionRecord, config_dir: Path) -> ToldChild:
     ending = record.ending
     assert ending is not None
-    found = transcripts.find(config_dir, record.dir, record.session_id)
+    place = (config_dir, record.dir, record.session_id)
+    # a later session of its name may have put it away
+    found = transcripts.find(*place) or transcripts.find_archived(*place)
     return ToldChild(
         name=record.name,
         role=record.role or "",

@@ -107,8 +107,8 @@ class Looking:
         return view.model_copy(update={"transcript": self._transcript(view)})
 
     def _transcript(self, view: SessionView) -> str | None:
-        config_dir = self.carrier.settings.claude_config_dir
-        found = transcripts.find(config_dir, view.dir, view.session_id)
+        place = (self.carrier.settings.claude_config_dir, view.dir, view.session_id)
+        found = transcripts.find(*place) or transcripts.find_archived(*place)
         return str(found) if found else None
 
 

@@ -78,6 +78,7 @@ class Supervisor:
         program = self.check_claude(directory)
         predecessor = self._registry.record(name)
         self.check_archivable(predecessor)
+        self._keep_of_its_delegation(predecessor)
         # from the first check to the launch nothing waits, so no other call can come between
         reply, begun = await self._carrier.launch(
             Launch(
@@ -115,8 +116,7 @@ class Supervisor:
                 " out, it cannot move a session"
             )
         # a child that goes on is a run by itself, under the ceiling it was given
-        if (group := self._registry.groups.get(known.delegation or "")) is not None:
-            group.keep()
+        self._keep_of_its_delegation(known)
         record = wishes.granted(known.model_copy(update={"delegation": None}), self._settings)
         program = self.check_claude(directory)
         reply, begun = await self._carrier.launch(
@@ -218,6 +218,12 @@ class Supervisor:
         checks.check_name(name)
         self.check_serving()
         self._registry.check_free(name)
+
+    def _keep_of_its_delegation(self, record: SessionRecord | None) -> None:
+        """How a child ended is its delegation's to tell, whatever becomes of its session now."""
+        group = self._registry.groups.get((record and record.delegation) or "")
+        if group is not None:
+            group.keep()
 
     def check_serving(self) -> None:
         """Raise Refused while the daemon stops."""
