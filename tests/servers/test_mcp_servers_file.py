@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import stat
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from hive_subagent.errors import ConfigurationError
+from hive_subagent.runs.launch import Grant
 from hive_subagent.servers.mcp_config import ConfigFiles, read_servers
 
 LOCAL = {"type": "stdio", "command": "x", "args": ["-y"], "env": {"A": "${B}"}}
@@ -27,12 +30,16 @@ def files(folder: Path, servers: Any) -> ConfigFiles:
     return ConfigFiles(folder / "run", read_servers(written(folder, servers)), lambda t: f"u/{t}")
 
 
+def granted(files: ConfigFiles, run_id: str, *, token: str | None) -> Grant:
+    return anyio.run(partial(files.grant, run_id, token=token))
+
+
 def test_only_servers_that_are_opted_in_reach_a_child_and_all_are_loaded_at_once(
     tmp_path: Path,
 ) -> None:
     made = files(tmp_path, {"a": LOCAL | OPEN, "b": REMOTE | OPEN, "closed": REMOTE})
 
-    grant = made.grant("run-1", token=None)
+    grant = granted(made, "run-1", token=None)
 
     assert grant.config is not None
     assert json.loads(grant.config.read_text()) == {
@@ -47,7 +54,7 @@ def test_only_servers_that_are_opted_in_reach_a_child_and_all_are_loaded_at_once
 
 def test_each_run_has_a_file_of_its_own_that_goes_with_it(tmp_path: Path) -> None:
     made = files(tmp_path, {})
-    one, two = made.grant("run-1", token="one"), made.grant("run-2", token="two")
+    one, two = granted(made, "run-1", token="one"), granted(made, "run-2", token="two")
     assert one.config is not None
     assert two.config is not None
     assert "u/one" in one.config.read_text()
@@ -59,7 +66,7 @@ def test_each_run_has_a_file_of_its_own_that_goes_with_it(tmp_path: Path) -> Non
 
 
 def test_files_of_a_crashed_daemon_are_removed(tmp_path: Path) -> None:
-    files(tmp_path, {}).grant("run-1", token="secret")
+    granted(files(tmp_path, {}), "run-1", token="secret")
     files(tmp_path, {})
     assert list((tmp_path / "run" / "mcp").iterdir()) == []
 

@@ -50,8 +50,9 @@ from hive_subagent.runs.records import Records
 from hive_subagent.runs.recovery import recover
 from hive_subagent.runs.registry import Registry
 from hive_subagent.runs.supervisor import Supervisor
+from hive_subagent.servers.addresses import own_address
 from hive_subagent.servers.agent import build_agent_server
-from hive_subagent.servers.mcp_config import ConfigFiles, leads_to, read_servers
+from hive_subagent.servers.mcp_config import ConfigFiles, read_servers
 from hive_subagent.servers.signal import build_signal_server
 from hive_subagent.settings import Settings, load
 from hive_subagent.todos.events import EventFeed
@@ -141,7 +142,7 @@ async def serve(settings: Settings) -> None:
                 settings.runtime,
                 servers,
                 lambda token: f"{url}/signal/{token}/mcp",
-                is_ours=lambda address: leads_to(address, settings.host, port),
+                is_ours=own_address(settings, port),
             )
             interventions = Interventions(settings, registry.running)
             async with anyio.create_task_group() as tasks:

@@ -94,7 +94,7 @@ class Carrier:
                 steering=self._steering(session),
             )
             session.attach(run)
-            grant = grant_for(launch, self.settings, self.access, run_id, token=token)
+            grant = await grant_for(launch, self.settings, self.access, run_id, token=token)
             invocation = invoke(launch, self.settings, grant, enclosure.environment)
             try:
                 if await run.begin(invocation, confirm_s=self.settings.resume_confirm_s):

@@ -27,7 +27,7 @@ class Grant:
 class McpAccess(Protocol):
     """Writes and removes the MCP configuration of one run."""
 
-    def grant(
+    async def grant(
         self,
         run_id: str,
         *,
@@ -63,13 +63,13 @@ def permissions_of(record: SessionRecord, settings: Settings) -> Permissions:
     return settings.ceiling.meet(record.permissions or TOP)
 
 
-def grant_for(
+async def grant_for(
     launch: Launch, settings: Settings, access: McpAccess, run_id: str, *, token: str | None
 ) -> Grant:
     """The servers of one run. Raises SubagentError."""
     record = launch.record
     servers = permissions_of(record, settings).flags().servers
-    return access.grant(run_id, token=token, servers=servers, owner=record.depth == 0)
+    return await access.grant(run_id, token=token, servers=servers, owner=record.depth == 0)
 
 
 def invoke(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
+from anyio import to_thread
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
 from hive_subagent.errors import ConfigurationError, Refused
@@ -87,25 +86,6 @@ def _is_meant(entry: object) -> bool:
     return entry.get("availableToSubagents", False) is not False
 
 
-def leads_to(address: str, host: str, port: int) -> bool:
-    """Whether a server's address is that of the daemon that listens on `host` and `port`."""
-    try:
-        parts = urlsplit(address)
-        name, given = (parts.hostname or "").rstrip(".").lower(), parts.port
-    except ValueError:
-        return False
-    if (given or {"http": 80, "https": 443}.get(parts.scheme)) != port:
-        return False
-    if name in ("localhost", host.lower()):
-        return True
-    try:
-        literal = ipaddress.ip_address(name)
-        # behind a wildcard every address of the machine is
-        return literal.is_loopback or ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return False
-
-
 class ConfigFiles:
     """One configuration file per run, private, there only while the run is."""
 
@@ -119,7 +99,7 @@ class ConfigFiles:
     ) -> None:
         """`signal_url` turns a run's token into the address of its signal server.
 
-        `is_ours` says whether an address is this daemon's own.
+        `is_ours` says whether an address is this daemon's own; it may take its time.
         """
         self._folder = runtime_dir / "mcp"
         self._servers = servers
@@ -135,7 +115,7 @@ class ConfigFiles:
                     f"{stale} is in the way: {error.strerror}; remove it"
                 ) from None
 
-    def grant(
+    async def grant(
         self,
         run_id: str,
         *,
@@ -148,7 +128,7 @@ class ConfigFiles:
             name: server
             for name, server in self._servers.items()
             if (servers is None or name in servers)
-            and (owner or server.url is None or not self._is_ours(server.url))
+            and (owner or not await self._leads_here(server))
         }
         entries = {name: server.entry() for name, server in granted.items()}
         allowed = [
@@ -174,6 +154,12 @@ class ConfigFiles:
                 " restart the daemon if the directory is gone"
             ) from None
         return Grant(file, tuple(allowed))
+
+    async def _leads_here(self, server: McpServer) -> bool:
+        if server.url is None:
+            return False
+        # a name may have to be resolved for that
+        return await to_thread.run_sync(self._is_ours, server.url, abandon_on_cancel=True)
 
     def withdraw(self, run_id: str) -> None:
         """Remove the run's file."""
