@@ -236,6 +236,30 @@ async def test_twenty_writers_of_one_file_lose_no_word_that_was_taken_whole(pare
     assert parent.files == []
 
 
+async def test_what_has_no_room_stays_where_it_is_until_there_is_some(parent: Parent) -> None:
+    room = False
+    got: list[str] = []
+    parent.channel.close()
+    channel = Channel(
+        parent.directory,
+        watches=inotify.Watches(),
+        put=lambda kind, text, id: got.append(text),
+        room=lambda kind, size: room or kind == "stop",
+    )
+    parent.move_in("_intervene.txt", b"plan B")
+    parent.move_in("_keyinfo.txt", b"it moved")
+    for _ in range(3):
+        channel.look()
+    assert parent.files == ["_intervene.txt", "_keyinfo.txt", "output.txt"]
+    assert parent.output.count("_intervene.txt is left until") == 1
+    parent.move_in("_stop.txt", b"enough")
+    channel.attend()
+    room = True
+    channel.attend()
+    assert got == ["enough", "it moved", "plan B"]
+    assert parent.files == ["output.txt"]
+
+
 async def test_a_closed_channel_leaves_what_comes_for_the_next_run(parent: Parent) -> None:
     parent.channel.close()
     parent.write("_keyinfo.txt", b"for later")

@@ -14,7 +14,7 @@ from hive_subagent.claude.conversation import Message
 from hive_subagent.claude.hooks import TEXT_LIMIT, Halt, Prompt, Say
 from hive_subagent.intervention import desk as module
 from hive_subagent.intervention.desk import Desk
-from hive_subagent.intervention.notes import MARK, Note
+from hive_subagent.intervention.notes import MARK, MOST_TEXT, MOST_WAITING, Note
 from hive_subagent.models import Undelivered
 
 
@@ -76,18 +76,49 @@ def test_what_a_hook_may_not_hand_over_goes_in_as_a_message() -> None:
     assert state(note) == "delivered"
 
 
-def test_of_very_much_that_waits_the_oldest_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_very_much_that_waits_the_oldest_stands_before_a_prompt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(module, "AT_ONCE", 100)
     desk = Desk()
     for number in range(4):
         put(desk, "redirect", f"{number} " + "x" * 45)
     for expected in ("01", "23"):
-        said = desk.at_step()
-        assert isinstance(said, Say)
-        assert [n for n in "0123" if f"{MARK} {n} " in said.text] == list(expected)
+        said = desk.preface()
+        assert [n for n in "0123" if f"{MARK} {n} " in said] == list(expected)
         read(desk)
     put(desk, "info", "y" * 101)
-    assert desk.at_step() == Say("[PARENT INFORMATION] " + "y" * 101)
+    assert desk.preface() == "[PARENT INFORMATION] " + "y" * 101
+
+
+def test_a_step_and_a_cut_hand_over_all_that_may_wait() -> None:
+    """A redirect that a tool was cut for is in the very message that follows the cut."""
+    desk = Desk()
+    while desk.has_room("info", 60_000):
+        put(desk, "info", "x" * 60_000)
+    put(desk, "redirect", "this way")
+    for said in (desk.everything(), desk.at_step(), desk.at_end()):
+        told = said.text if isinstance(said, Prompt) else str(said)
+        assert told.count("[PARENT INFORMATION]") == 17
+        assert f"{MARK} this way" in told
+
+
+def test_what_may_wait_is_bounded_in_number_and_size_but_for_a_first_stop() -> None:
+    desk = Desk()
+    for number in range(MOST_WAITING):
+        assert desk.has_room("redirect", 1)
+        put(desk, "info", str(number))
+    assert not desk.has_room("info", 1)
+    assert desk.has_room("stop", 1)
+    put(desk, "stop", "enough")
+    assert not desk.has_room("stop", 1)
+
+    desk = Desk(missed=[Undelivered(id="i-0", kind="info", text="é" * (MOST_TEXT // 2))])
+    assert not desk.has_room("info", 1)
+    desk.everything()
+    read(desk)
+    assert desk.has_room("info", MOST_TEXT)
+    assert not desk.has_room("info", MOST_TEXT + 1)
 
 
 def test_a_stop_comes_before_everything_else_and_is_handed_over_once() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 from support import processes
 from support.daemon import Daemon
 from support.stub import script, text
@@ -52,7 +54,7 @@ async def test_a_stop_ends_the_run_after_its_step_and_the_session_goes_on_later(
     assert session["message"] == "higher priority work"
     notice = await daemon.notice(name)
     assert notice["kind"] == "stopped"
-    assert "stopped by its owner: higher priority work" in notice["text"]
+    assert "stopped by its owner:\n> higher priority work" in notice["text"]
     await daemon.must("continue", name=name, prompt=script(text("again")))
     assert (await daemon.ended(name))["result"] == "again"
 
@@ -67,7 +69,7 @@ async def test_a_stop_is_a_promise_also_where_no_step_comes(world: Daemon) -> No
     assert (session["state"], session["stop_reason"]) == ("killed", "stopped")
     assert session["cause"] == "interrupt"
     notice = await world.notice(name)
-    assert "stopped by its owner: now is now" in notice["text"]
+    assert "stopped by its owner:\n> now is now" in notice["text"]
     assert "killed mid-turn" in notice["text"]
 
 
@@ -148,6 +150,55 @@ async def test_what_cannot_be_done_is_refused_in_one_line(daemon: Daemon) -> Non
         "intervene", name=name, kind="info", text="x", now=True
     )
     await daemon.must("interrupt", name=name, force=True)
+
+
+async def test_what_waits_for_one_run_is_bounded_and_nothing_is_lost_beyond(
+    daemon: Daemon,
+) -> None:
+    """Each is written down with all that wait, so many cost a square of it."""
+    gate = daemon.gate()
+    pause = {"tool": "Read", "input": {}, "result": "x"}
+    name = await daemon.begin(gated(gate, {"repeat": 4, "steps": [pause]}))
+    await daemon.in_tool(name)
+    folder = channel(daemon, name)
+    for number in range(17):
+        (folder / ".draft").write_text(f"word {number}; " + "x" * 60_000)
+        (folder / ".draft").rename(folder / "_keyinfo.txt")
+        await processes.until(lambda: not (folder / "_keyinfo.txt").exists(), "its taking")
+    (folder / "_intervene.txt").write_text("beyond; " + "x" * 65_000)
+    output = folder / "output.txt"
+    await processes.until(
+        lambda: "_intervene.txt is left until" in output.read_text(), "a word of it"
+    )
+    assert (folder / "_intervene.txt").exists()
+    refused = await daemon.refused("intervene", name=name, kind="info", text="y" * 65_000)
+    assert "wait until it has read them, or stop it" in refused
+    assert len((await daemon.must("status", name=name))["interventions"]) == 17
+    gate.touch()
+    await daemon.ended(name)
+    assert not (folder / "_intervene.txt").exists()
+    [transcript] = [t for t in daemon.transcripts() if b"word 16;" in t.read_bytes()]
+    told = transcript.read_text()
+    assert [told.count(f"word {number};") for number in range(17)] == [1] * 17
+    assert "beyond;" in told
+
+
+async def test_a_redirect_now_is_in_what_follows_the_cut_however_much_waits(
+    daemon: Daemon,
+) -> None:
+    name = await daemon.begin(gated(daemon.gate()))
+    await daemon.in_tool(name)
+    text = f"this way {script({'echo_prompt': True})}"
+    async with anyio.create_task_group() as tasks:
+        for _ in range(10):
+            told = {"name": name, "kind": "info", "text": "x" * 60_000}
+            tasks.start_soon(partial(daemon.must, "intervene", **told))
+    done = await daemon.must("intervene", name=name, kind="redirect", text=text, now=True)
+    assert done["state"] == "delivered"
+    [transcript] = [t for t in daemon.transcripts() if b"this way" in t.read_bytes()]
+    lines = [line for line in transcript.read_text().splitlines() if '"type":"user"' in line]
+    [line] = [line for line in lines if "this way" in line]
+    assert line.count("[PARENT INFORMATION]") == 10
 
 
 async def test_a_subagent_is_not_told_where_its_channel_is(daemon: Daemon) -> None:

@@ -34,6 +34,9 @@ FILES: dict[str, InterventionKind] = {
 """In the order in which they are looked at."""
 
 
+Room = Callable[[InterventionKind, int], bool]
+"""Given a kind and a number of bytes, whether such a text may come now."""
+
 Put = Callable[[InterventionKind, str, str], None]
 """Given a kind, a text, and an id that is the same should a file come twice over a crash."""
 
@@ -42,9 +45,17 @@ class Channel:
     """A directory, watched while its run lives."""
 
     def __init__(
-        self, directory: Path, *, watches: inotify.Watches, put: Put, anew: bool = False
+        self,
+        directory: Path,
+        *,
+        watches: inotify.Watches,
+        put: Put,
+        room: Room = lambda kind, size: True,
+        anew: bool = False,
     ) -> None:
-        """`put` is given each text that arrives; `anew` removes what lies there.
+        """`put` is given each text that arrives; what has no `room` stays until a later step.
+
+        `anew` removes what lies there.
 
         Raises ConfigurationError.
         """
@@ -54,6 +65,8 @@ class Channel:
             self._folder.empty()
         self.output = Output(self._folder)
         self._put = put
+        self._room = room
+        self._held_back = False
         self._watches = watches
         self._watch: int | None = None
         self._told: set[str] = set()
@@ -67,12 +80,18 @@ class Channel:
         if self._watch is None:
             self._follow()
             self.look()
+        elif self._held_back:
+            self.look()
 
     def look(self) -> None:
         """Consume what is there."""
+        before, self._held_back = self._held_back, False
         for name, kind in FILES.items():
-            taken = [self._take(name, kind, claimed) for claimed in self._claim(name)]
+            if self._fits(name, kind, name):
+                self._claim(name)
+            taken = [self._take(name, kind, claimed) for claimed in self._claimed(name)]
             if kind == "stop" and any(taken):
+                self._held_back = before
                 return
 
     def hear(self, *events: Mapping[str, Any]) -> None:
@@ -81,7 +100,8 @@ class Channel:
 
     def refuse(self, name: str, reason: str) -> None:
         """Set a file aside that is there already."""
-        for claimed in self._claim(name):
+        self._claim(name)
+        for claimed in self._claimed(name):
             self._put_aside(name, claimed, reason)
 
     def close(self) -> None:
@@ -113,22 +133,39 @@ class Channel:
         self._told.clear()
         self._say("the folder is another one than before, and is used from here on")
 
-    def _claim(self, name: str) -> list[str]:
-        """What was there under that name and is ours now, oldest first."""
-        prefix, within = f".claimed.{name}.", self._folder.descriptor
+    def _fits(self, name: str, kind: InterventionKind, file: str) -> bool:
         try:
-            os.rename(name, f"{prefix}{time.time_ns():x}", src_dir_fd=within, dst_dir_fd=within)
+            size = os.stat(file, dir_fd=self._folder.descriptor, follow_symlinks=False).st_size
+        except OSError:
+            return True
+        if size > TEXT_LIMIT or self._room(kind, size):
+            return True
+        self._held_back = True
+        self._say_once(f"{name} is left until more of what was said before has been read")
+        return False
+
+    def _claim(self, name: str) -> None:
+        """Make what is there under that name ours."""
+        claimed, within = f".claimed.{name}.{time.time_ns():x}", self._folder.descriptor
+        try:
+            os.rename(name, claimed, src_dir_fd=within, dst_dir_fd=within)
         except FileNotFoundError:
             pass
         except OSError as error:
             self._say(f"{name} cannot be taken: {error.strerror}")
-        try:
-            return sorted(entry for entry in os.listdir(within) if entry.startswith(prefix))
-        except OSError:
-            return []
+
+    def _claimed(self, name: str) -> list[str]:
+        """What is ours of that name, oldest first."""
+        prefix = f".claimed.{name}."
+        with suppress(OSError):
+            found = os.listdir(self._folder.descriptor)
+            return sorted(entry for entry in found if entry.startswith(prefix))
+        return []
 
     def _take(self, name: str, kind: InterventionKind, claimed: str) -> bool:
         """Hand on what a claimed file says; whether it could be used."""
+        if not self._fits(name, kind, claimed):
+            return False
         try:
             text = _read(claimed, within=self._folder.descriptor)
         except BlockingIOError:

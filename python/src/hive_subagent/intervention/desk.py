@@ -8,15 +8,15 @@ from typing import Any
 from hive_subagent.claude import hooks
 from hive_subagent.claude.conversation import Message
 from hive_subagent.claude.hooks import Halt, Prompt, Say
-from hive_subagent.intervention.notes import Note, together
-from hive_subagent.models import PendingIntervention, Undelivered
+from hive_subagent.intervention.notes import MOST_TEXT, MOST_WAITING, Note, together
+from hive_subagent.models import InterventionKind, PendingIntervention, Undelivered
 
 Hear = Callable[[*tuple[Mapping[str, Any], ...]], None]
 Keep = Callable[[tuple[Undelivered, ...]], None]
 
 
 AT_ONCE = 512 * 1024
-"""Characters handed over at a time: they and the longest prompt are to fit into claude's 10 MB."""
+"""Bytes put before a prompt: they and the longest one are to fit into claude's 10 MB."""
 
 
 class Desk:
@@ -38,6 +38,7 @@ class Desk:
         """
         # a stop that came too late for a run is not meant for the next one
         self._notes = [Note.again(note) for note in missed if note.kind != "stop"]
+        self._known = {note.id for note in self._notes}
         self._chosen: list[Note] = []
         self._keep = keep
         self._kept = tuple(missed)
@@ -51,11 +52,20 @@ class Desk:
 
     def put(self, note: Note) -> None:
         """Queue a note, once; on a run that is over it is missed at once."""
-        if any(note.id == known.id for known in self._notes):
+        if note.id in self._known:
             return
+        self._known.add(note.id)
         note.over = self.over
         self._notes.append(note)
         self._write_down()
+
+    def has_room(self, kind: InterventionKind, size: int) -> bool:
+        """Whether a note of `size` bytes may wait with the others; a first stop always may."""
+        waiting = [note for note in self._notes if note.state != "delivered"]
+        if kind == "stop" and not any(note.kind == "stop" for note in waiting):
+            return True
+        held = sum(note.size for note in waiting)
+        return len(waiting) < MOST_WAITING and held + size <= MOST_TEXT
 
     @property
     def stop_reason(self) -> str | None:
@@ -69,7 +79,7 @@ class Desk:
             return None
         if (halt := self._halt()) is not None:
             return halt
-        text = self.preface()
+        text = self.everything()
         if not text:
             return None
         return Say(text) if hooks.fits(text) else Prompt(text)
@@ -82,7 +92,7 @@ class Desk:
         if (halt := self._halt()) is not None:
             return halt
         redirects = any(note.kind == "redirect" and note.waits for note in self._notes)
-        return Prompt(self.preface()) if redirects else None
+        return Prompt(self.everything()) if redirects else None
 
     def hear(self, *events: Mapping[str, Any]) -> None:
         """Pass on what claude printed; after it something may be delivered."""
@@ -91,13 +101,20 @@ class Desk:
             self._write_down()
 
     def preface(self) -> str:
-        """What waits, but for a stop, to be put before the next prompt; the oldest of very much."""
+        """As `everything`, to be put before the next prompt; of very much the oldest."""
+        return self._choose(AT_ONCE)
+
+    def everything(self) -> str:
+        """What waits, but for a stop; `sent` tells that it went in."""
+        return self._choose(MOST_TEXT)
+
+    def _choose(self, most: int) -> str:
         self._chosen, size = [], 0
         for note in self._notes:
             if note.kind == "stop" or not note.waits:
                 continue
-            size += len(note.text)
-            if self._chosen and size > AT_ONCE:
+            size += note.size
+            if self._chosen and size > most:
                 break
             self._chosen.append(note)
         return together(self._chosen)
@@ -147,6 +164,8 @@ class Desk:
         return Halt(stops[0].text)
 
     def _write_down(self) -> None:
+        # of those that arrived only a stop is asked for again
+        self._notes = [n for n in self._notes if n.kind == "stop" or n.state != "delivered"]
         undelivered = tuple(note.undelivered() for note in self._notes if note.state != "delivered")
         if undelivered != self._kept:
             self._kept = undelivered

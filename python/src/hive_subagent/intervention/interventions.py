@@ -15,7 +15,7 @@ from hive_subagent.errors import ConfigurationError, Refused
 from hive_subagent.instance import private_directory
 from hive_subagent.intervention.channel import Channel
 from hive_subagent.intervention.desk import Desk, Keep
-from hive_subagent.intervention.notes import TEXT_LIMIT, Note
+from hive_subagent.intervention.notes import MOST_TEXT, MOST_WAITING, TEXT_LIMIT, Note
 from hive_subagent.models import InterveneReply, InterventionKind
 from hive_subagent.runs import checks
 from hive_subagent.runs.registry import REMEMBERED
@@ -89,6 +89,8 @@ class Interventions:
         if now and kind != "redirect":
             raise Refused(f"now is for redirect, not for {kind}: leave it out")
         note = Note(kind=kind, text=text.strip())
+        if not steered.desk.has_room(kind, note.size):
+            raise Refused(_full(name, kind))
         self._put(session, steered, note, now=now)
         claude = session.run.claude if session.run else None
         if claude is not None:
@@ -106,7 +108,7 @@ class Interventions:
         kind = note.kind
         steered.desk.put(note)
         run = session.run
-        if run is not None and now and (message := run.redirect(steered.desk.preface())):
+        if run is not None and now and (message := run.redirect(steered.desk.everything())):
             steered.desk.sent(message)
         if run is not None and kind == "stop":
             run.stop_later(self._settings.stop_grace_s)
@@ -121,8 +123,18 @@ class Interventions:
             if (steered := self._steered.get(session)) is not None:
                 self._put(session, steered, Note(kind=kind, text=text, id=id))
 
+        def room(kind: InterventionKind, size: int) -> bool:
+            steered = self._steered.get(session)
+            return steered is None or steered.desk.has_room(kind, size)
+
         try:
-            return Channel(folder / name, watches=self._watches, put=put, anew=not session.resumed)
+            return Channel(
+                folder / name,
+                watches=self._watches,
+                put=put,
+                room=room,
+                anew=not session.resumed,
+            )
         except ConfigurationError as error:
             log.warning("`%s` has no channel: %s", name, error)
             return None
@@ -143,6 +155,15 @@ class Interventions:
         oldest, _ = self._ended.popitem(last=False)
         if self._running(oldest.name) is None and not any(oldest.glob("*_*")):
             shutil.rmtree(oldest, ignore_errors=True)
+
+
+def _full(name: str, kind: InterventionKind) -> str:
+    if kind == "stop":
+        return f"a stop for subagent `{name}` waits already, and is carried out"
+    return (
+        f"too much waits for subagent `{name}` (at most {MOST_WAITING} texts, and"
+        f" {MOST_TEXT // 1024} KiB together): wait until it has read them, or stop it"
+    )
 
 
 def _receipt(reply: InterveneReply, stop_grace_s: float) -> str:

@@ -6,6 +6,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Self
 
 from hive_subagent.claude.conversation import Message
@@ -20,6 +21,12 @@ MARK = "[PARENT INTERVENTION]"
 
 TEXT_LIMIT = 64 * 1024
 """Bytes of what one may say."""
+
+MOST_WAITING = 100
+"""Notes that may wait for one run: each is written down with all that wait."""
+
+MOST_TEXT = 1024 * 1024
+"""Bytes that they may hold together."""
 
 
 @dataclass(eq=False)
@@ -50,6 +57,11 @@ class Note:
         if self.carried_out or (self.message is not None and self.message.consumed):
             return "delivered"
         return "missed" if self.over else "queued"
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes of its text."""
+        return len(self.text.encode("utf-8", "surrogatepass"))
 
     def framed(self) -> str:
         """The words in which the model gets it."""
