@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import socket
 import threading
 from typing import Any
 
@@ -13,7 +14,7 @@ from stub.process import TIMEOUT_S, Json
 class Fake:
     """`way`: json, sse, chunked (sse in chunks) or stateful (json with a session id)."""
 
-    def __init__(self, way: str) -> None:
+    def __init__(self, way: str, host: str = "127.0.0.1") -> None:
         self.way = way
         self.session = "first life"
         self.methods: list[str] = []
@@ -32,8 +33,12 @@ class Fake:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.base = f"http://127.0.0.1:{self._server.server_port}"
+        class Server(http.server.ThreadingHTTPServer):
+            address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
+        self._server = Server((host, 0), Handler)
+        place = f"[{host}]" if ":" in host else host
+        self.base = f"http://{place}:{self._server.server_port}"
         self.url = f"{self.base}/t/token/mcp"
         self._thread = threading.Thread(target=self._server.serve_forever)
         self._thread.start()

@@ -138,10 +138,13 @@ def test_a_stop_hook_is_obeyed_eight_times_in_a_row(home: Home) -> None:
 
 
 def test_a_stop_hook_can_prevent(home: Home) -> None:
+    """The answer stands in the result all the same (2.1.197 and 2.1.332)."""
     claude = hooked(home, "Stop")
-    claude.user("x")
+    claude.user(directive({"text": "the whole answer"}))
     reply(claude, {"continue": False})
-    assert claude.result()["terminal_reason"] == "stop_hook_prevented"
+    result = claude.result()
+    assert (result["terminal_reason"], result["is_error"]) == ("stop_hook_prevented", False)
+    assert result["result"] == "the whole answer"
 
 
 def test_an_interrupt_cancels_a_hook_that_is_awaited(home: Home) -> None:

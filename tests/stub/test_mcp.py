@@ -48,6 +48,19 @@ def test_a_tool_is_called_over_http(home: Home, fake: Callable[[str], Fake], way
     assert used["tool_use_meta"][0]["tool_name"] == "report"
 
 
+def test_a_server_may_be_named_by_its_ipv6_address(home: Home) -> None:
+    try:
+        server = Fake("json", host="::1")
+    except OSError:
+        pytest.skip("there is no IPv6 here")
+    try:
+        claude = home.say(directive(CALL, {"text": "end"}), *STREAM, *configured(server.url))
+        assert claude.result()["result"] == "end"
+        assert told(claude)["content"] == [{"type": "text", "text": "got hi"}]
+    finally:
+        server.close()
+
+
 def test_headers_of_the_configuration_are_sent(home: Home, fake: Callable[[str], Fake]) -> None:
     server = fake("json")
     arguments = configured(server.url, headers={"Authorization": "Bearer t"})
@@ -55,7 +68,13 @@ def test_headers_of_the_configuration_are_sent(home: Home, fake: Callable[[str],
     assert {headers["authorization"] for headers in server.headers} == {"Bearer t"}
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:1/mcp", "{}/elsewhere"])
+BAD_PLACES = ["[::1]:1", "[::1", "[]", "127.0.0.1:http", "127.0.0.1:99999", ".a", "x" * 70, ""]
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://127.0.0.1:1/mcp", "{}/elsewhere", *(f"http://{place}/mcp" for place in BAD_PLACES)],
+)
 def test_a_server_that_is_down_or_says_404_is_failed_and_the_turn_runs(
     home: Home, fake: Callable[[str], Fake], url: str
 ) -> None:

@@ -138,7 +138,7 @@ class Hooks:
         reason = None
         for answer, _ in self._run("Stop", event, tool_use_id=uuid4()):
             if answer.get("continue") is False:
-                turn.ending.text = ""
+                # the answer stays, unlike after a step (measured: 2.1.197, 2.1.332)
                 turn.ending.terminal_reason = "stop_hook_prevented"
                 return None
             specific = answer.get("hookSpecificOutput") or {}

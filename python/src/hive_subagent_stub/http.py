@@ -47,7 +47,7 @@ def post(
     """
     scheme, _, rest = url.partition("://")
     place, slash, path = rest.partition("/")
-    host, _, port = place.partition(":")
+    host, port = _host_and_port(place, 443 if scheme == "https" else 80)
     data = json.dumps(body).encode()
     lines = [
         f"POST /{path if slash else ''} HTTP/1.1",
@@ -58,8 +58,7 @@ def post(
         f"Content-Length: {len(data)}",
         *(f"{name}: {value}" for name, value in headers.items()),
     ]
-    number = int(port or (443 if scheme == "https" else 80))
-    connection = _connect(host, number, secure=scheme == "https")
+    connection = _connect(host, port, secure=scheme == "https")
     try:
         connection.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + data)
         reader = _Reader(stub, connection, until, tick)
@@ -68,6 +67,19 @@ def post(
         raise Unreachable(str(error)) from None
     finally:
         connection.close()
+
+
+def _host_and_port(place: str, usual: int) -> tuple[str, int]:
+    """Of `name`, `name:80`, `[::1]` or `[::1]:80`. Raises Unreachable."""
+    host, bracket, port = place.rpartition("]")
+    if bracket:
+        host = host.removeprefix("[")
+    else:
+        host, _, port = place.partition(":")
+    number = port.removeprefix(":") or str(usual)
+    if not (number.isdecimal() and int(number[:6]) < 1 << 16):
+        raise Unreachable(f"{place} names no port")
+    return host, int(number)
 
 
 def _connect(host: str, port: int, *, secure: bool) -> socket.socket:
@@ -81,6 +93,8 @@ def _connect(host: str, port: int, *, secure: bool) -> socket.socket:
             connection = ssl.create_default_context().wrap_socket(connection, server_hostname=host)
     except OSError as error:
         raise Unreachable(os.strerror(error.errno) if error.errno else str(error)) from None
+    except UnicodeError:
+        raise Unreachable(f"{host} is no name of a host") from None
     connection.setblocking(False) if not secure else connection.settimeout(30)
     return connection
 
