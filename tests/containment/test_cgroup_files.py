@@ -85,6 +85,8 @@ async def test_what_is_in_the_leaf_is_the_runs_without_any_mark(
         spawn(enclosure, "sleep", "1000") as root,
         subprocess.Popen(["sleep", "1000"], start_new_session=True) as unmarked,
     ):
+        # the root writes into the same file on its way in
+        await until(lambda: (unit / "run-one/cgroup.procs").read_text() == "0\n")
         enter(unit / "run-one", unmarked.pid, root.pid)
         assert [info.pid for info in enclosure.processes()] == [root.pid, unmarked.pid]
 

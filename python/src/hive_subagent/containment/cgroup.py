@@ -2,7 +2,8 @@
 
 Nothing leaves a leaf by forking, whatever it does to its session, its parents or its
 environment. The marks are set all the same and swept for: a process that was moved elsewhere by
-a service manager (a login session inside the run, say) still carries them.
+a service manager (a login session inside the run, say) still carries them. What has moved itself
+within the unit is found there.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from hive_subagent.containment.ending import Extinguished, cannot_look
 from hive_subagent.containment.interface import Kind, Usage
 from hive_subagent.containment.leaves import Leaves
 from hive_subagent.containment.oom import OomAccount
+from hive_subagent.containment.outside import Outside
 from hive_subagent.containment.proc import Process
 from hive_subagent.containment.roll import Entry, Sorted
 from hive_subagent.containment.session import SessionEnclosure, Ties
@@ -39,17 +41,20 @@ class CgroupEnclosure(SessionEnclosure):
         *,
         leaf: Cgroup,
         leaves: Leaves,
+        outside: Outside,
         memory_max: int | None,
     ) -> None:
         super().__init__(entry, ties)
         self.leaf = leaf
         self._leaves = leaves
+        self._outside = outside
         self._memory_max = memory_max
         self._oom = OomAccount(leaf, leaves.unit, root_lives=lambda: bool(self._root()))
         self._oom_watch = leaves.watches.add(leaf.path / "memory.events", self._oom.update)
         self._last: Usage | None = None
 
     def launcher(self, argv: Sequence[str]) -> list[str]:
+        self.entry.launching = True
         return launcher.cgroup(argv, stamp=self.entry.stamp, leaf=self.leaf.path)
 
     def _root(self) -> list[Process]:
@@ -72,7 +77,19 @@ class CgroupEnclosure(SessionEnclosure):
         root = self.entry.root.key if self.entry.root is not None else None
         return sorted(processes, key=lambda p: (p.key != root, p.started, p.pid))
 
+    async def _find(self) -> list[Process]:
+        return self._and_strangers(await super()._find())
+
+    async def _find_anywhere(self) -> list[Process]:
+        return self._and_strangers(await super()._find_anywhere())
+
+    def _and_strangers(self, members: list[Process]) -> list[Process]:
+        """Who has left its leaf without anything that tells of which run goes with the next end."""
+        strangers = self._outside.strangers(but=self.entry)
+        return list({process.key: process for process in [*members, *strangers]}.values())
+
     def _strike(self, found: Mapping[int, Process]) -> None:
+        self._outside.strike()
         if not self.leaf.kill():
             super()._strike(found)
 
@@ -84,6 +101,8 @@ class CgroupEnclosure(SessionEnclosure):
         ended = await super()._extinguish()
         if ended.complete:
             ended = replace(ended, blind=await self._unseen())
+        self._outside.give_up(ended.survivors)
+        await self._outside.tidy()
         if ended.complete:
             self._last = self.usage()
         living = {info.pid for info in ended.survivors}

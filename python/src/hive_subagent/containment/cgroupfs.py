@@ -151,11 +151,15 @@ class Cgroup:
             found.extend(group.children())
         return found
 
-    def pids(self) -> list[int]:
-        """Who is in it or below it; zombies are not listed. Raises OSError: cannot look."""
-        lines = (line for group in self.nested() for line in group.strictly("cgroup.procs").split())
+    def own_pids(self) -> list[int]:
+        """Who is in it, not below; zombies are not listed. Raises OSError: cannot look."""
+        lines = self.strictly("cgroup.procs").split()
         # 0 is somebody whom we cannot see
         return [int(line) for line in lines if line.isdigit() and line != "0"]
+
+    def pids(self) -> list[int]:
+        """Who is in it or below it. Raises OSError: cannot look."""
+        return [pid for group in self.nested() for pid in group.own_pids()]
 
     def populated(self) -> bool:
         """Whether anybody lives in it or below it. Raises OSError: cannot look."""

@@ -15,6 +15,7 @@ from hive_subagent.containment.ending import extinguish
 from hive_subagent.containment.interface import Enclosure, Kind
 from hive_subagent.containment.leaves import Leaves
 from hive_subagent.containment.marker import MarkReader
+from hive_subagent.containment.outside import Outside
 from hive_subagent.containment.proc import Process
 from hive_subagent.containment.reaper import Reaper, become_subreaper
 from hive_subagent.containment.roll import LEFTOVER, STRAY, Entry, Roll
@@ -45,6 +46,7 @@ class Containment:
         self._ties = Ties(roll, self._scanner, bound_s, self._closed)
         self._reaper = Reaper(self._scanner.reap_adopted)
         self._leaves = leaves
+        self._outside = None if leaves is None else Outside(leaves, roll)
         self._memory_max = memory_max
         self._bound_s = bound_s
         self._open: dict[str, SessionEnclosure] = {}
@@ -141,10 +143,16 @@ class Containment:
         return enclosure
 
     def _enclosure(self, entry: Entry, limit: int | None) -> SessionEnclosure:
-        if self._leaves is None:
+        if self._leaves is None or self._outside is None:
             return SessionEnclosure(entry, self._ties)
-        leaf = self._leaves.make(entry.run_id, memory_max=limit)
-        return CgroupEnclosure(entry, self._ties, leaf=leaf, leaves=self._leaves, memory_max=limit)
+        return CgroupEnclosure(
+            entry,
+            self._ties,
+            leaf=self._leaves.make(entry.run_id, memory_max=limit),
+            leaves=self._leaves,
+            outside=self._outside,
+            memory_max=limit,
+        )
 
     def _limit(self, asked: int | None) -> int | None:
         if asked is None:
@@ -187,25 +195,21 @@ class Containment:
         return await asyncio.shield(work)
 
     async def _sweep(self, owners: Sequence[str]) -> list[ProcessInfo]:
-        leaves = []
-        if self._leaves is not None:
-            open_ = [each.leaf for each in self._open.values() if isinstance(each, CgroupEnclosure)]
-            leaves = self._leaves.left_over(but=open_)
+        outside = self._outside
 
         async def find() -> Sequence[Process]:
             found = (await self._scanner.fresh()).of(*owners)
-            inside = self._leaves.members(leaves) if self._leaves is not None else []
-            return list({process.key: process for process in [*found, *inside]}.values())
+            strangers = outside.strangers() if outside is not None else []
+            return list({process.key: process for process in [*found, *strangers]}.values())
 
         def strike(_: Mapping[int, Process]) -> None:
-            for leaf in leaves:
-                leaf.kill()
+            if outside is not None:
+                outside.strike()
 
         ended = await extinguish(find, find, bound_s=self._bound_s, strike=strike)
         if not ended.complete:
             warn("left over", ended, self._bound_s)
-        if self._leaves is not None:
-            for leaf in leaves:
-                await self._leaves.emptied(leaf, timeout_s=1.0)
-                self._leaves.remove(leaf)
+        if outside is not None:
+            outside.give_up(ended.survivors)
+            await outside.tidy()
         return ended.killed

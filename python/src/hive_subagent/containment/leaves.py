@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-from collections.abc import Iterable
+from pathlib import Path
 
-from hive_subagent.containment import proc
 from hive_subagent.containment.cgroupfs import Cgroup
 from hive_subagent.containment.delegation import Delegation
-from hive_subagent.containment.proc import Process
 from hive_subagent.errors import Refused
 from hive_subagent.inotify import Watches
 
@@ -27,6 +24,7 @@ class Leaves:
         self.limits_memory = "memory" in delegation.controllers
         self.watches = Watches()
         self._pids_max = pids_max
+        self._open: set[Path] = set()
 
     def make(self, run_id: str, *, memory_max: int | None) -> Cgroup:
         """A leaf with its limits set. Raises Refused, leaving nothing."""
@@ -45,27 +43,17 @@ class Leaves:
         except OSError as error:
             self.remove(leaf)
             raise Refused(f"cgroup {leaf.path}: limits not taken: {error.strerror}") from None
+        self._open.add(leaf.path)
         return leaf
+
+    def is_open(self, leaf: Cgroup) -> bool:
+        """Whether it was made here and has not been removed since."""
+        return leaf.path in self._open
 
     def _most_pids(self) -> int:
         """One run that forks without end must leave the daemon the means to end it."""
         of_the_unit = self.unit.number("pids.max")
         return self._pids_max if of_the_unit is None else min(self._pids_max, of_the_unit // 2)
-
-    def left_over(self, *, but: Iterable[Cgroup] = ()) -> list[Cgroup]:
-        """The leaves that are there, without those of open runs."""
-        open_ = {leaf.path for leaf in but}
-        try:
-            names = sorted(os.listdir(self.unit.path))
-        except OSError:
-            return []
-        leaves = (self.unit.child(name) for name in names if name.startswith(RUN_PREFIX))
-        return [leaf for leaf in leaves if leaf.path not in open_ and leaf.path.is_dir()]
-
-    def members(self, leaves: Iterable[Cgroup]) -> list[Process]:
-        """Who lives in these leaves."""
-        found = (proc.look(pid) for leaf in leaves for pid in leaf.pids())
-        return [process for process in found if process is not None and process.alive]
 
     async def emptied(self, leaf: Cgroup, *, timeout_s: float) -> bool:
         """Wait until the kernel lets go of the dead: only then can a leaf be removed."""
@@ -87,6 +75,7 @@ class Leaves:
 
     def remove(self, leaf: Cgroup) -> None:
         """Remove a leaf and all below it; one that is not empty waits for the next sweep."""
+        self._open.discard(leaf.path)
         try:
             if not leaf.remove():
                 logger.warning("cgroup %s: not empty yet; kept for the next sweep", leaf.path)

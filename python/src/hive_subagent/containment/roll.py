@@ -29,6 +29,7 @@ class Entry:
     run_id: str
     stamp: int
     root: Process | None = None
+    launching: bool = False  # it may have a process whose pid nobody has named yet
     ended: bool = False
 
 
@@ -92,9 +93,27 @@ class Roll:
                 self.seen[key] = LEFTOVER
 
     def set_root(self, entry: Entry, root: Process) -> None:
-        entry.root = root
+        entry.root, entry.launching = root, False
         self.seen[root.key] = entry.run_id
         self._roots.add(root.key)
+
+    def is_launching(self) -> bool:
+        """Whether one of our children may be a root that nobody has named yet."""
+        return any(entry.launching for entry in self.runs.values())
+
+    def owner_of(self, process: Process) -> str | None:
+        """Whose a process is by what was seen of it, or by what it carries."""
+        marks = self.read_marks(process)
+        if (owner := self.seen.get(process.key)) is not None:
+            return owner
+        if marks.stamp is not None:
+            if (entry := self.by_stamp.get(marks.stamp)) is not None:
+                return entry.run_id
+            if marker.same_house(marks.stamp, self.identity):
+                return LEFTOVER
+        if marks.identity == self.identity:
+            return marks.run_id if marks.run_id in self.runs else LEFTOVER
+        return None
 
     def forget(self, process: Process) -> None:
         self.seen.pop(process.key, None)
@@ -138,12 +157,12 @@ class _Judgement:
             self._children.setdefault(process.parent, []).append(process.pid)
 
     def owners(self) -> Iterator[tuple[Process, str]]:
-        for judge in (self._by_memory_or_mark, self._by_session, self._by_nesting, self._as_stray):
+        for judge in (self._roll.owner_of, self._by_session, self._by_nesting, self._as_stray):
             found = {p.pid: owner for p in self._unowned() if (owner := judge(p)) is not None}
             self._owners.update(found)
             for pid, owner in found.items():
                 self._claim_below(pid, owner)
-            if judge == self._by_memory_or_mark:
+            if judge == self._roll.owner_of:
                 self._note_sessions()
         return ((self._processes[pid], owner) for pid, owner in self._owners.items())
 
@@ -158,20 +177,6 @@ class _Judgement:
             if child not in self._owners and child not in self._spared:
                 self._owners[child] = owner
                 rest.extend(self._children.get(child, ()))
-
-    def _by_memory_or_mark(self, process: Process) -> str | None:
-        roll = self._roll
-        marks = roll.read_marks(process)
-        if (owner := roll.seen.get(process.key)) is not None:
-            return owner
-        if marks.stamp is not None:
-            if (entry := roll.by_stamp.get(marks.stamp)) is not None:
-                return entry.run_id
-            if marker.same_house(marks.stamp, roll.identity):
-                return LEFTOVER
-        if marks.identity == roll.identity:
-            return marks.run_id if marks.run_id in roll.runs else LEFTOVER
-        return None
 
     def _note_sessions(self) -> None:
         """Learn from what is owned by now: its sessions, and the daemons that run inside it."""

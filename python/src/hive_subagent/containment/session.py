@@ -70,6 +70,7 @@ class SessionEnclosure:
         return {marker.VARIABLE: value}
 
     def launcher(self, argv: Sequence[str]) -> list[str]:
+        self.entry.launching = True
         return launcher.session(argv, stamp=self.entry.stamp)
 
     def adopt(self, pid: int) -> None:
@@ -87,6 +88,7 @@ class SessionEnclosure:
         return list(ended.killed)
 
     async def _end(self) -> Extinguished:
+        self.entry.launching = False
         try:
             ended = await self._extinguish()
         except BaseException:
