@@ -163,12 +163,12 @@ async def test_one_child_can_be_taken_out_running_or_queued(world: Daemon) -> No
     reply = await world.must("interrupt", name="worker-3")
     assert (reply["ended"], reply["processes"]) == (True, [])
     session = await world.must("status", name="worker-3")
-    assert (session["state"], session["cause"]) == ("killed", "interrupt")
+    assert (session["state"], session["cause"]) == ("killed", "cancelled")
     gate.touch()
     await until_state(world, "worker-2", "running")
     await world.must("interrupt", name="worker-2")
     found = await ends(world, delegation)
-    assert found == {"worker-1": "finished", "worker-2": "killed", "worker-3": "killed"}
+    assert found == {"worker-1": "finished", "worker-2": "killed", "worker-3": "cancelled"}
 
 
 async def test_a_child_that_was_done_when_the_cancel_came_stays_finished(daemon: Daemon) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from support.daemon import Daemon
 from support.house import House, house
 from support.processes import gone, is_alive, until
 from support.stub import HANG, OLD, bash, script, text, turns
@@ -245,3 +246,15 @@ def _conversation(live: LiveSession) -> Conversation:
     assert live.run is not None
     assert live.run.claude is not None
     return live.run.claude.conversation
+
+
+async def test_an_interrupt_while_a_stop_waits_is_told_alike_everywhere(daemon: Daemon) -> None:
+    gate = daemon.gate()
+    name = await daemon.begin(script({"tool": "Look", "gate": str(gate)}, text("x")))
+    await daemon.in_tool(name)
+    await daemon.must("intervene", name=name, kind="stop", text="no more")
+    answer = await daemon.call("interrupt", name=name)
+    assert "Its notice says stopped" in answer.text
+    notice = await daemon.notice(name)
+    assert notice["kind"] == "stopped"
+    assert "before it came to a step (interrupted" in notice["text"]

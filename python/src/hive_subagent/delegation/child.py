@@ -46,18 +46,21 @@ class Child:
         self.session.stop(cause, step_s=step_s, force=force)
 
     def without_a_run(self) -> None:
-        """Give it an ending where its run left none: it never began, or could not be started."""
+        """Give it an ending where its run left none: it never began, or that could not be kept."""
         if self.record.ending is not None:
             return
-        cause = self.stopped_by or self.session.stopped_by
+        given_up = self.session.given_up
+        # what we gave up, nobody else stopped
+        cause = None if given_up else self.stopped_by or self.session.stopped_by
         killed = cause is not None
+        trouble = f"{given_up}. {wording.GIVEN_UP}" if given_up else self.trouble
         ending = Ending(
             run_id=str(uuid.uuid4()),
             state=State.KILLED if killed else State.FAILED,
             stop_reason=StopReason.KILLED if killed else StopReason.FAILED,
             cause=cause,
-            message=None if killed else self.trouble or wording.BROKEN,
-            # no turn of it has begun
+            message=None if killed else trouble or wording.BROKEN,
+            # nothing of it can go on
             turn=0,
             at=now(),
         )

@@ -146,7 +146,8 @@ class Delegation:
 
     def _withdraw(self, child: Child, cause: Cause) -> None:
         """Its owner, or the daemon's stop, takes one child out of the queue."""
-        child.stopped_by = cause
+        # it is not the child that is interrupted: nothing of it runs
+        child.stopped_by = Cause.CANCELLED if cause is Cause.INTERRUPT else cause
         self._schedule.end(child.name, ChildEnd.CANCELLED)
         self._drop_cancelled(cause)
         self._settle_if_over()
@@ -169,6 +170,8 @@ class Delegation:
         # a name that meant an earlier session goes on meaning that
         if child.launch.predecessor is None:
             self._carrier.registry.remember(child.record)
+        else:
+            self._carrier.registry.note_in_vain(child.name, self.id)
 
     def _settle_if_over(self) -> None:
         if self.over.is_set() or not self._schedule.over:

@@ -174,6 +174,7 @@ class Carrier:
         except SubagentError as error:
             # told before the end that it causes is
             self._refuse(answer, error)
+            session.given_up = str(error)
             run.stop(Cause.INTERRUPT, step_s=self.settings.interrupt_grace_s, force=True)
             raise
         answer.set_result(reply)

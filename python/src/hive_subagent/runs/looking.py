@@ -28,7 +28,16 @@ class Looking:
     def one(self, name: str) -> tuple[SessionView, str]:
         """How one session is doing."""
         view = self.view(checks.check_name(name))
-        return view, wording.describe(view)
+        told = wording.describe(view)
+        return view, f"{told}\n\n{which}" if (which := self.which(name)) else told
+
+    def which(self, name: str) -> str:
+        """What is to be said where a name means a session that one may not expect."""
+        registry = self.carrier.registry
+        delegation, record = registry.in_vain(name), registry.record(name)
+        if delegation is None or record is None or registry.running(name):
+            return ""
+        return wording.left_none(name, delegation, session_id=record.session_id)
 
     def all(self) -> tuple[StatusReply, str]:
         """Those that run, those that wait to, and of the ended ones the latest, as many as fit."""

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 class Ending(RunFigures):
     """How a run ended. `cost_total` is claude's own last figure, `cost_usd` this run's share.
 
-    `turn` is 0 for a child that never began.
+    `turn` is 0 for a child that left no session: it never began, or that could not be kept.
     """
 
     run_id: str

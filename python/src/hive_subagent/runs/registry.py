@@ -35,6 +35,7 @@ class Registry:
         """Called whenever a place has become free."""
         self._ended: OrderedDict[str, SessionRecord] = OrderedDict()
         self._names: dict[str, None] = {}
+        self._in_vain: dict[str, str] = {}
         self._tokens: dict[str, LiveSession] = {}
 
     @property
@@ -112,12 +113,21 @@ class Registry:
 
     def remember(self, record: SessionRecord) -> None:
         """From now on the name means this session, which does not run."""
+        self._in_vain.pop(record.name, None)
         self._names.pop(record.name, None)
         self._names[record.name] = None
         self._ended[record.name] = record
         self._ended.move_to_end(record.name)
         if len(self._ended) > REMEMBERED:
             self._ended.popitem(last=False)
+
+    def note_in_vain(self, name: str, delegation: str) -> None:
+        """A child of this name left no session, so that the name means an earlier one again."""
+        self._in_vain[name] = delegation
+
+    def in_vain(self, name: str) -> str | None:
+        """The delegation whose child had this name last and left no session, if one did."""
+        return self._in_vain.get(name)
 
     def add_group(self, group: Group) -> None:
         """Let an owner ask for a group; the oldest that are over are forgotten."""

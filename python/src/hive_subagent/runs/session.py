@@ -44,6 +44,8 @@ class LiveSession:
         self.begun_at: float | None = None
         self.begun = False
         self.owed = False
+        # why it was ended by us as soon as it had begun
+        self.given_up: str | None = None
         self.over = anyio.Event()
         self._since = time.monotonic()
         self._silence = Silence()

@@ -110,6 +110,11 @@ class Supervisor:
             # existence is claude's business: it answers whether it has such a session there
             known = SessionRecord(name=name, session_id="", dir=str(directory), ours=False)
             refuse_if_title_is_open(self._settings.claude_config_dir, name, directory)
+        elif known.ending is not None and known.ending.turn == 0:
+            raise Refused(
+                f"subagent `{name}` left no session to continue: it never began, or that could not"
+                " be kept; `start` it anew"
+            )
         elif not _same_directory(directory, known.dir):
             raise Refused(
                 f"subagent `{name}` was started in {known.dir}, not in {directory}: leave `dir`"
@@ -117,6 +122,7 @@ class Supervisor:
             )
         # a child that goes on is a run by itself, under the ceiling it was given
         self._keep_of_its_delegation(known)
+        which = self._looking.which(name)
         record = wishes.granted(known.model_copy(update={"delegation": None}), self._settings)
         program = self.check_claude(directory)
         reply, begun = await self._carrier.launch(
@@ -129,7 +135,8 @@ class Supervisor:
                 lock=self._lock(record) if record.session_id else None,
             )
         )
-        return reply, wording.continued(reply, before=ended_view(known), begun=begun)
+        before = ended_view(known)
+        return reply, wording.continued(reply, before=before, begun=begun, which=which)
 
     async def status(self, name: str) -> tuple[SessionView, str]:
         """How one session is doing."""
@@ -153,6 +160,7 @@ class Supervisor:
             _, how = self._looking.one(name)
             raise Refused(f"nothing to interrupt: {how}")
         log.info("`%s` is interrupted by its owner%s", name, " by force" if force else "")
+        queued = session.queued
         session.stop(Cause.INTERRUPT, step_s=self._settings.interrupt_grace_s, force=force)
         await session.over.wait()
         died, left_out = fit_processes(list(session.run.died.values()) if session.run else [])
@@ -164,7 +172,15 @@ class Supervisor:
             processes=died,
             left_out=left_out,
         )
-        return reply, wording.interrupted(reply, ended_view(session.record))
+        means = self._registry.record(name)
+        session_id = means.session_id if means is not None else reply.session_id
+        return reply, wording.interrupted(
+            reply,
+            ended_view(session.record),
+            queued=queued,
+            resumed=session.resumed,
+            older=session_id if session_id != reply.session_id else None,
+        )
 
     async def wait(
         self,

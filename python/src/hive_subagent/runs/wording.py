@@ -12,12 +12,15 @@ from hive_subagent.models import (
     SessionView,
     StartReply,
     State,
+    StopReason,
     Undelivered,
 )
 from hive_subagent.runs.endings import ending, ending_sentence, killed_by, quoted, tools_lost
 from hive_subagent.visible import on_one_line
 
 BROKEN = "the daemon itself failed at this; its log has the trace"
+
+GIVEN_UP = "claude had its task by then and was ended: what it had begun with may be half done"
 
 SHOWN_PROCESSES = 10
 """Dead processes that a text names; the structured content has more."""
@@ -34,17 +37,17 @@ def started(reply: StartReply, *, begun: bool) -> str:
     )
 
 
-def continued(reply: StartReply, *, before: SessionView, begun: bool) -> str:
-    """The answer of `continue`; says so when the run before was cut."""
-    note = ""
+def continued(reply: StartReply, *, before: SessionView, begun: bool, which: str = "") -> str:
+    """The answer of `continue`; says so when the run before was cut, and `which` session it is."""
+    note = f" {which}" if which else ""
     if before.state is State.KILLED:
-        note = (
+        note += (
             f" Its previous turn was KILLED ({killed_by(before)}): work of that turn may be half"
             " done, so have it check before it builds on it."
         )
     elif before.state is State.FAILED:
         said = f":\n{quoted(before.message)}\n" if before.message else "."
-        note = f" Its previous run had failed{said}"
+        note += f" Its previous run had failed{said}"
     if lost := tools_lost(before):
         note += f" About that run:{lost}"
     return (
@@ -135,18 +138,45 @@ def _age(seconds: float | None) -> str:
     return f"{seconds / 60:.0f} min"
 
 
-def interrupted(reply: InterruptReply, view: SessionView) -> str:
-    """The answer of `interrupt`."""
+def interrupted(
+    reply: InterruptReply, view: SessionView, *, queued: bool, resumed: bool, older: str | None
+) -> str:
+    """The answer of `interrupt`.
+
+    `queued` says that it only waited for a place, `resumed` that its session was there before it,
+    `older` is the session that its name means where it left none.
+    """
     how = "by force" if reply.forced else "gently"
     if not reply.forced and view.signal == "SIGKILL":
         how = "by SIGKILL in the end"
-    if view.stop_reason is None:
-        told = "It had not said anything yet."
+    did = f"was stopped {how}"
+    notice = "The delegation's notice" if view.delegation else "Its notice"
+    nothing = "there is no session to `continue`: `start` it anew."
+    if queued:
+        did = f"was taken from the queue of delegation `{view.delegation}`"
+        told = f"Nothing of it ran. {notice} says cancelled; {nothing}"
+    elif view.turn == 0:
+        told = f"It had not begun. {notice} says so; {nothing}"
+    elif view.stop_reason is None:
+        left = "its session is as it was before." if resumed else nothing
+        told = f"It had not said anything yet; {left}"
+    elif view.stop_reason is StopReason.STOPPED and view.state is State.KILLED:
+        told = f"{notice} says stopped, as your `stop` was waiting; `continue` resumes the session."
     elif view.state is State.KILLED:
-        told = "Its notice says killed; `continue` resumes the session."
+        told = f"{notice} says killed; `continue` resumes the session."
     else:
         told = f"It had ended before that took effect: {ending_sentence(view)}"
-    return f"`{reply.name}` was stopped {how}. {told}\n{_dead(reply)}"
+    if older is not None:
+        told += f" (Its name means the earlier session {older} again.)"
+    return f"`{reply.name}` {did}. {told}\n{_dead(reply)}"
+
+
+def left_none(name: str, delegation: str, *, session_id: str) -> str:
+    """What is said of a name that a child had in vain."""
+    return (
+        f"This is the earlier session {session_id} of `{name}`: the child of that name in"
+        f" delegation `{delegation}` left none."
+    )
 
 
 def cancelled(reply: InterruptReply, views: Sequence[SessionView]) -> str:

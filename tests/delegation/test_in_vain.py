@@ -1,0 +1,111 @@
+"""Children that leave no session: what is told of them, and what their names mean then."""
+
+from __future__ import annotations
+
+import pytest
+from support.daemon import Daemon
+from support.processes import until
+from support.stub import HANG, script, text
+
+from delegation.handing import delegate, over, says, tasks, until_state
+
+STILLBORN = script(text("x"), before_init=[{"stderr": "no luck today\n"}, {"exit": 1}])
+
+
+async def test_a_child_that_cannot_be_kept_has_failed_and_was_interrupted_by_nobody(
+    world: Daemon,
+) -> None:
+    world.start()
+    # a record cannot take the place of a folder
+    (world.state_dir / "names" / "unkept").mkdir()
+    mark = world.gate()
+    does = script({"touch": str(mark)}, {"bash": "perl -e 'sleep 100'"})
+    reply = await world.must("delegate", tasks=[*tasks(does, name="unkept"), *tasks(says("fine"))])
+    sessions = await over(world, reply["delegation"])
+    notice = await world.notice(reply["delegation"])
+    child = notice["children"][0]
+    assert (child["end"], child["state"], child["cause"]) == ("failed", "failed", None)
+    assert "names/unkept cannot be written" in child["message"]
+    assert "may be half done" in child["message"]
+    assert (sessions[0]["state"], sessions[0]["message"]) == ("failed", child["message"])
+    assert "interrupted" not in notice["text"]
+    assert "nothing was done" not in notice["text"]
+    assert "1 finished, 1 failed" in notice["text"]
+    assert world.children() == {}
+
+
+async def test_a_child_in_the_queue_that_is_interrupted_is_taken_from_it(world: Daemon) -> None:
+    world.settings = {"max_running": 1}
+    world.start()
+    delegation = await delegate(world, script(HANG), says("x"))
+    await until_state(world, "worker-2", "queued")
+    answer = await world.call("interrupt", name="worker-2")
+    assert f"taken from the queue of delegation `{delegation}`" in answer.text
+    assert "Nothing of it ran" in answer.text
+    assert "`start` it anew" in answer.text
+    assert "resumes" not in answer.text
+    assert answer.data["processes"] == []
+    told = (await world.call("status", name="worker-2")).text
+    assert "never began" in told
+    assert "`start` it anew" in told
+    await world.must("interrupt", name=delegation)
+    refusal = await world.refused("continue", name="worker-2", prompt=says("x"))
+    assert "left no session to continue" in refusal
+    notice = await world.notice(delegation)
+    assert [child["end"] for child in notice["children"]] == ["cancelled", "cancelled"]
+    assert notice["children"][1]["cause"] == "cancelled"
+
+
+async def test_a_child_that_died_before_its_first_word_is_to_be_started_anew(
+    daemon: Daemon,
+) -> None:
+    reply = await daemon.must("delegate", tasks=tasks(STILLBORN))
+    (name,) = reply["names"]
+    await over(daemon, reply["delegation"])
+    notice = await daemon.notice(reply["delegation"])
+    for words in (notice["text"], (await daemon.call("status", name=name)).text):
+        assert "no luck today" in words
+        assert "There is no session to `continue`" in words
+        assert "then `continue` it" not in words
+    assert "left no session" in await daemon.refused("continue", name=name, prompt=says("x"))
+    assert (await daemon.run(says("anew"), name))["result"] == "anew"
+
+
+async def test_a_child_that_is_interrupted_before_its_first_word_left_no_session(
+    daemon: Daemon,
+) -> None:
+    delegation = await delegate(daemon, script({"text": "x"}, before_init=[HANG]))
+    (session,) = (await daemon.must("status", name=delegation))["sessions"]
+    await until(lambda: bool(daemon.children()))
+    answer = await daemon.call("interrupt", name=session["name"], force=True)
+    assert "there is no session to `continue`: `start` it anew" in answer.text
+    assert "left no session" in await daemon.refused("continue", name=session["name"], prompt="x")
+
+
+@pytest.mark.parametrize("how", ["dies", "is taken from the queue"])
+async def test_a_name_that_means_an_earlier_session_again_says_so(world: Daemon, how: str) -> None:
+    world.settings = {"max_running": 1}
+    world.start()
+    earlier = await world.run(says("the earlier one"), "again")
+    if how == "dies":
+        delegation = (await world.must("delegate", tasks=tasks(STILLBORN, name="again")))[
+            "delegation"
+        ]
+        await over(world, delegation)
+    else:
+        reply = await world.must(
+            "delegate", tasks=[*tasks(script(HANG)), *tasks(says("x"), name="again")]
+        )
+        delegation = reply["delegation"]
+        answer = await world.call("interrupt", name="again")
+        assert f"earlier session {earlier['session_id']}" in answer.text
+        await world.must("interrupt", name=delegation)
+    which = f"earlier session {earlier['session_id']} of `again`"
+    looked = await world.call("status", name="again")
+    assert looked.data["session_id"] == earlier["session_id"]
+    assert which in looked.text
+    assert delegation in looked.text
+    answer = await world.call("continue", name="again", prompt=says("on"))
+    assert which in answer.text
+    assert (await world.ended("again"))["session_id"] == earlier["session_id"]
+    assert which not in (await world.call("status", name="again")).text
