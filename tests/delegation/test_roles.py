@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -106,6 +107,7 @@ FAULTS = {
     "no end": ("---\ntools: Read\n", "no end"),
     "no brief": (role().replace("Look.", " "), "no brief"),
     "no mode": (role().replace("permission_mode: plan\n", ""), "`permission_mode` is missing"),
+    "no description": (role(description=" "), "`description` is empty"),
     "no tools": (role().replace("tools: Read\n", ""), "`tools` is missing"),
     "a line without a colon": (role().replace("tools:", "tools"), "line 4"),
     "an unknown key": (role(colour="blue"), "`colour`"),
@@ -140,6 +142,19 @@ def test_a_file_that_is_no_text_of_bounded_size_is_refused(tmp_path: Path, conte
     (tmp_path / "broken.md").write_bytes(content)
     with pytest.raises(ConfigurationError, match=r"broken\.md"):
         read_roles(tmp_path)
+
+
+def test_a_pipe_among_the_roles_is_refused_and_never_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "broken.md")
+    (tmp_path / "behind.md").symlink_to(tmp_path / "broken.md")
+    with pytest.raises(ConfigurationError, match=r"behind\.md: it is not a regular file"):
+        read_roles(tmp_path)
+
+
+def test_a_role_behind_a_link_is_read(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text(ROLE)
+    (tmp_path / "looker.md").symlink_to(tmp_path / "elsewhere")
+    assert read_roles(tmp_path)["looker"].description == "looks"
 
 
 def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:

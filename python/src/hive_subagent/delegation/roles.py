@@ -62,6 +62,8 @@ def parse_role(name: str, text: str) -> Role:
     for key in ("description", "permission_mode", "tools"):
         if key not in values:
             raise ValueError(f"`{key}` is missing: add a line `{key}: ...` to the front matter")
+    if not values["description"]:
+        raise ValueError("`description` is empty: say what a child of this role does")
     effort = values.get("effort") or None
     if effort is not None and effort not in EFFORTS:
         raise ValueError(f"effort {effort!r} is none of {', '.join(EFFORTS)}")
