@@ -71,7 +71,7 @@ async def test_a_stop_ends_the_run_after_its_tool_and_the_session_goes_on_later(
         await world.must("continue", name="lint", prompt=world.api.script(say("back")))
         assert (await world.ended("lint"))["result"] == "back"
     assert [notice["kind"] for notice in world.notices()] == ["stopped", "finished"]
-    assert "stopped by its owner: the branch was merged" in world.notices()[0]["text"]
+    assert "stopped by its owner:\n> the branch was merged" in world.notices()[0]["text"]
     assert "Not delivered" not in world.notices()[0]["text"]
 
 
@@ -130,7 +130,8 @@ async def test_a_stop_ends_a_turn_without_tools(world: World, goal: dict[str, st
         thought.set()
         session = await world.ended("lint")
     assert (session["state"], session["stop_reason"]) == ("idle", "stopped")
-    assert session["turn"] == 1
+    assert (session["turn"], session["result"]) == (1, "my answer")
+    assert "at the end of its turn" in world.notices()[0]["text"]
     assert len(world.api.of(named)) == 1
 
 

@@ -82,6 +82,11 @@ async def test_a_stop_in_a_turn_without_tools_ends_a_goal_run(daemon: Daemon) ->
     gate.touch()
     session = await daemon.ended(name)
     assert (session["stop_reason"], session["turn"]) == ("stopped", 1)
+    notice = (await daemon.notice(name))["text"]
+    assert "stopped by its owner at the end of its turn:\n> enough\n" in notice
+    assert "That turn is answered; no other was begun." in notice
+    assert "Its last answer:\n> a thought" in notice
+    assert "NOT finish" not in notice
 
 
 async def test_a_redirect_now_cuts_the_running_tool(daemon: Daemon) -> None:

@@ -9,8 +9,6 @@ from hive_subagent.runs.prompts import turns
 
 SELF_REPORTED = "self-reported by the subagent, not checked: look at the work before you rely on it"
 
-_NO_SESSION = "There is no session to `continue`"
-
 # all that a reader may take for a line's end; other control characters are shown as escapes
 _LINE_END = re.compile(r"\r\n|[\n\x85\u2028\u2029]")
 
@@ -64,7 +62,7 @@ def ending_sentence(view: SessionView, *, whole: bool = True) -> str:
             why = f":\n{quoted(view.message)}\n" if said and view.message else ". "
             when, what = "", "It did NOT finish."
             if view.state is State.KILLED:
-                what += f" It was killed mid-turn before it came to a step ({killed_by(view)})."
+                what += f" It came to no step in time and was killed mid-turn ({killed_by(view)})."
             elif view.result or view.result_cut:
                 # a stop after a step leaves no answer, one at the end the whole of it
                 when, what = " at the end of its turn", "That turn is answered; no other was begun."
@@ -72,19 +70,11 @@ def ending_sentence(view: SessionView, *, whole: bool = True) -> str:
                 f"Subagent {name} was stopped by its owner{when}{why}{what} `continue` resumes it."
             )
         case StopReason.KILLED if view.turn == 0:
-            return (
-                f"Subagent {name} never began ({killed_by(view)}); nothing was done. {_NO_SESSION}:"
-                f" `start` it anew.{said}"
-            )
+            return f"Subagent {name} never began ({killed_by(view)}); nothing was done.{said}"
         case StopReason.KILLED:
             return (
                 f"Subagent {name} was KILLED mid-turn ({killed_by(view)}); it did NOT finish."
                 f" Work of this turn may be half done. `continue` resumes it.{said}"
-            )
-        case _ if view.turn == 0:
-            return (
-                f"Subagent {name} FAILED as it began.{said}{then}{_NO_SESSION}: mend the cause,"
-                " then `start` it anew."
             )
         case _:
             return (
@@ -103,8 +93,6 @@ def killed_by(view: SessionView) -> str:
             return f"interrupted{by}"
         case Cause.TIMEOUT:
             return f"its turn took longer than it was given; ended{by}"
-        case Cause.CANCELLED if view.turn == 0:
-            return "cancelled before its work began"
         case Cause.CANCELLED:
             return f"cancelled with its delegation{by}"
         case Cause.DAEMON_STOP:
