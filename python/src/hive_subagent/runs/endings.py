@@ -9,6 +9,8 @@ from hive_subagent.runs.prompts import turns
 
 SELF_REPORTED = "self-reported by the subagent, not checked: look at the work before you rely on it"
 
+_NO_SESSION = "There is no session to `continue`"
+
 # all that a reader may take for a line's end; other control characters are shown as escapes
 _LINE_END = re.compile(r"\r\n|[\n\x85\u2028\u2029]")
 
@@ -36,6 +38,7 @@ def ending_sentence(view: SessionView, *, whole: bool = True) -> str:
     """What happened, what that means and the next move; with what was said unless not `whole`."""
     name = f"`{view.name}`"
     said = f" It said:\n{quoted(view.message)}" if whole and view.message else ""
+    why = f":\n{quoted(view.message)}\n" if whole and view.message else ". "
     goal = f" Goal: {view.goal}." if whole else ""
     # a sentence of ours that follows a quotation begins a line of its own
     then = "\n" if said else " "
@@ -59,10 +62,9 @@ def ending_sentence(view: SessionView, *, whole: bool = True) -> str:
                 f" with more turns or take over.{said}"
             )
         case StopReason.STOPPED:
-            why = f":\n{quoted(view.message)}\n" if said and view.message else ". "
             when, what = "", "It did NOT finish."
             if view.state is State.KILLED:
-                what += f" It came to no step in time and was killed mid-turn ({killed_by(view)})."
+                what += f" It was killed mid-turn before it came to a step ({killed_by(view)})."
             elif view.result or view.result_cut:
                 # a stop after a step leaves no answer, one at the end the whole of it
                 when, what = " at the end of its turn", "That turn is answered; no other was begun."
@@ -70,15 +72,23 @@ def ending_sentence(view: SessionView, *, whole: bool = True) -> str:
                 f"Subagent {name} was stopped by its owner{when}{why}{what} `continue` resumes it."
             )
         case StopReason.KILLED if view.turn == 0:
-            return f"Subagent {name} never began ({killed_by(view)}); nothing was done.{said}"
+            return (
+                f"Subagent {name} never began ({killed_by(view)}); nothing was done. {_NO_SESSION}:"
+                f" `start` it anew.{said}"
+            )
         case StopReason.KILLED:
             return (
                 f"Subagent {name} was KILLED mid-turn ({killed_by(view)}); it did NOT finish."
                 f" Work of this turn may be half done. `continue` resumes it.{said}"
             )
+        case _ if view.turn == 0:
+            return (
+                f"Subagent {name} FAILED as it began{why}{_NO_SESSION}: mend the cause,"
+                " then `start` it anew."
+            )
         case _:
             return (
-                f"Subagent {name} FAILED without finishing.{said}{then}Mend the cause, then"
+                f"Subagent {name} FAILED without finishing{why}Mend the cause, then"
                 " `continue` it or `start` afresh."
             )
 
@@ -93,6 +103,8 @@ def killed_by(view: SessionView) -> str:
             return f"interrupted{by}"
         case Cause.TIMEOUT:
             return f"its turn took longer than it was given; ended{by}"
+        case Cause.CANCELLED if view.turn == 0:
+            return "cancelled before its work began"
         case Cause.CANCELLED:
             return f"cancelled with its delegation{by}"
         case Cause.DAEMON_STOP:
