@@ -111,6 +111,15 @@ async def test_names_are_given_that_no_session_had_before(daemon: Daemon) -> Non
     assert second["names"] == ["planner-3", "planner-4"]
 
 
+async def test_names_are_given_that_none_in_the_same_call_asks_for(daemon: Daemon) -> None:
+    reply = await daemon.must(
+        "delegate",
+        tasks=[*tasks(says("x"), role="reviewer"), *tasks("y", role="scout", name="reviewer-1")],
+    )
+    assert reply["names"] == ["reviewer-2", "reviewer-1"]
+    await over(daemon, reply["delegation"])
+
+
 async def test_a_finished_session_of_a_name_that_was_asked_for_is_archived(daemon: Daemon) -> None:
     await daemon.run(says("before"), "again")
     delegation = (await daemon.must("delegate", tasks=tasks(says("after"), name="again")))[
@@ -238,7 +247,9 @@ async def test_wait_takes_names_and_delegations_together(daemon: Daemon) -> None
 @pytest.mark.parametrize("tool", ["wait", "interrupt", "status"])
 async def test_an_unknown_delegation_is_said_to_be_unknown(daemon: Daemon, tool: str) -> None:
     given = {"names": ["d:nothing"]} if tool == "wait" else {"name": "d:nothing"}
-    assert "`d:nothing`" in await daemon.refused(tool, **given)
+    refusal = await daemon.refused(tool, **given)
+    assert "`d:nothing`" in refusal
+    assert "was told" not in refusal, "perhaps it never was"
 
 
 async def test_no_session_can_be_begun_under_a_delegations_id(daemon: Daemon) -> None:

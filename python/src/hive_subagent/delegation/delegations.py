@@ -42,9 +42,13 @@ class Task:
 
 @dataclass(frozen=True)
 class _Asked:
-    """What holds for all tasks of a call; `taken` are the names given so far."""
+    """What holds for all tasks of a call.
+
+    `named` are the names that it asks for, `taken` those given so far.
+    """
 
     delegation: str
+    named: frozenset[str]
     model: str | None
     dir: str | None
     taken: set[str] = field(default_factory=set)
@@ -83,7 +87,8 @@ class Delegations:
         # nothing waits from here on, so no other call can come between
         notice_id = str(uuid.uuid4())
         delegation_id = f"d:{notice_id[:8]}"
-        asked = _Asked(delegation_id, model, dir)
+        named = frozenset(task.name for task in tasks if task.name is not None)
+        asked = _Asked(delegation_id, named, model, dir)
         launches = [
             self._launch(f"task {number}", task, asked) for number, task in enumerate(tasks, 1)
         ]
@@ -133,7 +138,7 @@ class Delegations:
             known = ", ".join(self._roles)
             raise Refused(f"{which}: role {task.role[:80]!r} is unknown: use one of {known}")
         prompt = checks.check_text(which, task.task)
-        name = self._name(task, role, asked.taken)
+        name = self._name(task, role, asked)
         asked.taken.add(name)
         directory = checks.check_directory(
             task.dir or asked.dir or "", base=self._settings.work_dir
@@ -183,15 +188,16 @@ class Delegations:
         for launch in launches:
             self._carrier.records.forget(launch.record.session_id)
 
-    def _name(self, task: Task, role: Role, taken: set[str]) -> str:
+    def _name(self, task: Task, role: Role, asked: _Asked) -> str:
         """The one that was asked for, or the first of the role's that was never used."""
         if task.name is not None:
             name = checks.check_name(task.name)
-            if name in taken:
+            if name in asked.taken:
                 raise Refused(f"name `{name}` stands twice in this call: use another")
             self._registry.check_name_free(name)
             return name
         number = self._numbers.get(role.name, 1)
+        taken = asked.taken | asked.named
         while not self._is_new(name := f"{role.name}-{number}", taken):
             number += 1
         self._numbers[role.name] = number

@@ -42,15 +42,15 @@ def accepted(reply: DelegateReply) -> str:
     listed = ", ".join(f"`{child.name}` ({child.role})" for child in reply.children)
     queue = f" {waiting} of them wait for a free place." if waiting else ""
     policy = (
-        "once each of them has ended"
+        "when each of them has ended"
         if reply.wait_policy == "all"
-        else "once each has ended, or as soon as one fails; the others are cancelled then"
+        else "when each has ended, or as soon as one fails; the others are cancelled then"
     )
     return (
         f"Delegation `{reply.delegation}` hands out {_count(len(reply.children), 'task')}:"
-        f" {listed}.{queue} Each has {reply.timeout_s:g} s for its own work. You will be told once,"
-        f" {policy}; `wait` waits for that and `interrupt` cancels them all, both by the id of the"
-        " delegation. Each child also answers to its name."
+        f" {listed}.{queue} Each has {reply.timeout_s:g} s for its own work. One notice tells you of"
+        f" all {policy}; `wait` waits for that and `interrupt` cancels them all, both by the id of"
+        " the delegation. Each child also answers to its name."
     )
 
 

@@ -51,8 +51,9 @@ def find(groups: Mapping[str, Group], name: str) -> Group:
     group = groups.get(name)
     if group is None:
         raise Refused(
-            f"nothing is known of a delegation `{on_one_line(name[:80])}`: how it ended was told in"
-            " its notice; `status` shows its children by name"
+            f"nothing is known of a delegation `{on_one_line(name[:80])}`: look at its id; of one"
+            " from before the daemon's last start only its notice tells, and `status` of its"
+            " children by name"
         )
     return group
 
