@@ -12,7 +12,7 @@ FILES = {
     "cgroup.controllers": "cpu memory pids\n",
     "cgroup.events": "populated 0\nfrozen 0\n",
     "cgroup.procs": "",
-    "cgroup.subtree_control": "",
+    "cgroup.subtree_control": "cpu memory pids\n",
     "cpu.stat": "usage_usec 0\nuser_usec 0\nsystem_usec 0\n",
     "memory.events": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n",
     "memory.events.local": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n",

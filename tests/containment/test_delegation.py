@@ -31,6 +31,7 @@ def test_in_the_subgroup_supervisor_the_unit_is_ours_and_gets_its_controllers(
     tmp_path: Path,
 ) -> None:
     hierarchy, unit = plain_unit(tmp_path)
+    (unit / "cgroup.subtree_control").write_text("\n")
 
     found = find(hierarchy)
 

@@ -221,7 +221,7 @@ async def test_a_run_that_moves_itself_is_ended_by_the_kernel_too(
 
     killed = await escaping.enclosure.end()
 
-    assert [(info.pid, info.command) for info in killed] == [(moved, "sleep 1000")]
+    assert (moved, "sleep 1000") in [(info.pid, info.command) for info in killed]
     assert not is_alive(moved)
     assert not (unit / "mine").exists()
     assert not (unit / "supervisor/deep").exists()

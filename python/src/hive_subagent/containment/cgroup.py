@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -26,6 +27,9 @@ from hive_subagent.containment.roll import Entry, Sorted
 from hive_subagent.containment.session import SessionEnclosure, Ties
 from hive_subagent.models import ProcessInfo
 
+logger = logging.getLogger(__name__)
+
+_LIMITS = ("memory.max", "memory.swap.max", "pids.max")
 _LOOK_S = 0.25  # for command lines before a kill; after that names must do
 
 
@@ -42,13 +46,12 @@ class CgroupEnclosure(SessionEnclosure):
         leaf: Cgroup,
         leaves: Leaves,
         outside: Outside,
-        memory_max: int | None,
     ) -> None:
         super().__init__(entry, ties)
         self.leaf = leaf
         self._leaves = leaves
         self._outside = outside
-        self._memory_max = memory_max
+        self._limits = self._limits_now()
         self._oom = OomAccount(leaf, leaves.unit, root_lives=lambda: bool(self._root()))
         self._oom_watch = leaves.watches.add(leaf.path / "memory.events", self._oom.update)
         self._last: Usage | None = None
@@ -105,6 +108,7 @@ class CgroupEnclosure(SessionEnclosure):
         await self._outside.tidy()
         if ended.complete:
             self._last = self.usage()
+            self._tell_changes()
         living = {info.pid for info in ended.survivors}
         told = {info.pid: info for info in struck if info.pid not in living}
         told |= {info.pid: info for info in ended.killed if info.pid not in told}
@@ -118,6 +122,26 @@ class CgroupEnclosure(SessionEnclosure):
         except OSError as error:
             return cannot_look(error)
         return f"{self.leaf.path}: the kernel says that somebody lives in it"
+
+    def _limits_now(self) -> dict[str, str | None]:
+        return {name: self.leaf.read(name) for name in _LIMITS}
+
+    def _lost(self) -> int | None:
+        """The limit that was set and does not hold."""
+        was = self._limits["memory.max"] or ""
+        return int(was) if was.isdigit() and self.leaf.read("memory.max") != was else None
+
+    def _tell_changes(self) -> None:
+        for name, now in self._limits_now().items():
+            if now != self._limits[name]:
+                logger.warning(
+                    "run %s: its %s was set to %s and is %s at its end: something with its user"
+                    " has changed that",
+                    self.entry.run_id,
+                    name,
+                    self._limits[name] or "nothing",
+                    now or "not there",
+                )
 
     def _strike_at_once(self) -> list[ProcessInfo]:
         """Kill all of the leaf before looking at anything closely; what was in it.
@@ -146,7 +170,8 @@ class CgroupEnclosure(SessionEnclosure):
             seen,
             cpu_s=seen.cpu_s if microseconds is None else microseconds / 1_000_000,
             peak_memory_bytes=self.leaf.number("memory.peak"),
-            memory_max_bytes=self._memory_max,
+            memory_max_bytes=self.leaf.number("memory.max"),
+            memory_max_lost=self._lost(),
             oom_kills=self._oom.kills,
             oom_survived=None if self._oom.kills is None else self._oom.survived,
             oom_scope=self._oom.scope,

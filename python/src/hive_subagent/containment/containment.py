@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import time
@@ -138,6 +139,7 @@ class Containment:
             enclosure = self._enclosure(entry, limit)
         except BaseException:
             self._roll.remove(entry)
+            self._end_strangers_soon()
             raise
         self._open[run_id] = enclosure
         return enclosure
@@ -151,7 +153,6 @@ class Containment:
             leaf=self._leaves.make(entry.run_id, memory_max=limit),
             leaves=self._leaves,
             outside=self._outside,
-            memory_max=limit,
         )
 
     def _limit(self, asked: int | None) -> int | None:
@@ -188,11 +189,20 @@ class Containment:
         rest = await self._shielded(LEFTOVER, STRAY)
         return [info for each in ended for info in each] + rest
 
+    def _end_strangers_soon(self) -> None:
+        """They may be what keeps a leaf from being made: they hold the unit's own cgroup, say."""
+        with contextlib.suppress(OSError):
+            if self._outside is not None and self._outside.strangers():
+                self._begin_sweep()
+
     async def _shielded(self, *owners: str) -> list[ProcessInfo]:
+        return await asyncio.shield(self._begin_sweep(*owners))
+
+    def _begin_sweep(self, *owners: str) -> asyncio.Task[list[ProcessInfo]]:
         work = asyncio.create_task(self._sweep(owners), name="sweep")
         self._work.add(work)
         work.add_done_callback(self._work.discard)
-        return await asyncio.shield(work)
+        return work
 
     async def _sweep(self, owners: Sequence[str]) -> list[ProcessInfo]:
         outside = self._outside

@@ -62,7 +62,7 @@ def find(hierarchy: Hierarchy) -> Delegation | str:
             if others := [pid for pid in here.pids() if pid != os.getpid()]:
                 return f"{own} holds other processes too ({others[0]})"
             _move_down(unit)
-        controllers = frozenset(_enable(unit))
+        controllers = frozenset(enable(unit))
         _keep_memory(unit)
         return Delegation(unit, controllers)
     except OSError as error:
@@ -109,14 +109,14 @@ def _keep_memory(unit: Cgroup) -> None:
         unit.child(SUPERVISOR).write("memory.min", str(kept))
 
 
-def _enable(unit: Cgroup) -> set[str]:
-    """Turn on what runs need as far as it is there; returns what is on."""
-    there = unit.controllers()
-    if _FAIR in there:
+def enable(unit: Cgroup) -> set[str]:
+    """Turn on what runs need as far as it is there; returns what is on. Raises OSError."""
+    there, on = unit.controllers(), set((unit.read("cgroup.subtree_control") or "").split())
+    if _FAIR in there - on:
         # real-time processes of the unit, which the kernel will not have there, are no hindrance
         with contextlib.suppress(OSError):
             unit.write("cgroup.subtree_control", f"+{_FAIR}")
     wanted = there.intersection(_WANTED)
-    if wanted:
-        unit.write("cgroup.subtree_control", " ".join(f"+{name}" for name in sorted(wanted)))
+    if missing := wanted - on:
+        unit.write("cgroup.subtree_control", " ".join(f"+{name}" for name in sorted(missing)))
     return wanted

@@ -20,6 +20,8 @@ class Usage:
     the time of a process that came and went unseen is lost. `running` counts the processes that
     have or want a CPU or a disk now, `sleeping` the other living ones.
 
+    `memory_max_bytes` is the limit that holds, `memory_max_lost` the one that was set and does not.
+
     `oom_kills` counts the run's processes that the kernel killed for memory, `oom_survived`
     those of them that the root outlived, by a second at least. So a root that died of a SIGKILL
     nobody here sent was killed for memory if, and only if, the first is the greater one.
@@ -31,6 +33,7 @@ class Usage:
     sleeping: int
     peak_memory_bytes: int | None = None
     memory_max_bytes: int | None = None
+    memory_max_lost: int | None = None
     oom_kills: int | None = None
     oom_survived: int | None = None
     oom_scope: OomScope | None = None

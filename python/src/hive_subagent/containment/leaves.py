@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 from pathlib import Path
 
+from hive_subagent.containment import delegation
 from hive_subagent.containment.cgroupfs import Cgroup
 from hive_subagent.containment.delegation import Delegation
 from hive_subagent.errors import Refused
@@ -19,32 +21,68 @@ RUN_PREFIX = "run-"
 class Leaves:
     """All leaves of one daemon."""
 
-    def __init__(self, delegation: Delegation, *, pids_max: int) -> None:
-        self.unit = delegation.unit
-        self.limits_memory = "memory" in delegation.controllers
+    def __init__(self, delegated: Delegation, *, pids_max: int) -> None:
+        self.unit = delegated.unit
+        self.controllers = delegated.controllers
+        self.limits_memory = "memory" in delegated.controllers
         self.watches = Watches()
         self._pids_max = pids_max
-        self._open: set[Path] = set()
+        self._open: dict[Path, int | None] = {}
 
     def make(self, run_id: str, *, memory_max: int | None) -> Cgroup:
         """A leaf with its limits set. Raises Refused, leaving nothing."""
+        self._enable_again(needed=memory_max is not None)
         leaf = self.unit.child(RUN_PREFIX + run_id)
         try:
             leaf.make()
         except OSError as error:
             raise Refused(f"cgroup {leaf.path}: cannot be made: {error.strerror}") from None
         try:
-            if memory_max is not None:
-                leaf.write("memory.max", str(memory_max))
-                leaf.set_if_there("memory.swap.max", "0")
-            # the kernel takes the largest process, usually a tool, and claude goes on to tell it
-            leaf.set_if_there("memory.oom.group", "0")
-            leaf.set_if_there("pids.max", str(self._most_pids()))
+            self._limit(leaf, memory_max)
         except OSError as error:
             self.remove(leaf)
             raise Refused(f"cgroup {leaf.path}: limits not taken: {error.strerror}") from None
-        self._open.add(leaf.path)
+        self._open[leaf.path] = memory_max
         return leaf
+
+    def _limit(self, leaf: Cgroup, memory_max: int | None) -> None:
+        if memory_max is not None:
+            leaf.write("memory.max", str(memory_max))
+            leaf.set_if_there("memory.swap.max", "0")
+        # the kernel takes the largest process, usually a tool, and claude goes on to tell it
+        leaf.set_if_there("memory.oom.group", "0")
+        leaf.set_if_there("pids.max", str(self._most_pids()))
+
+    def _enable_again(self, *, needed: bool) -> None:
+        """A run may have switched the unit's controllers off, and with them all limits."""
+        on = set((self.unit.read("cgroup.subtree_control") or "").split())
+        if self.controllers <= on:
+            return
+        off = ", ".join(sorted(self.controllers - on))
+        try:
+            if not self.controllers <= delegation.enable(self.unit):
+                raise OSError(errno.ENODEV, "taken from the unit")
+        except OSError as error:
+            told = f"{self.unit.path}: {off} cannot be switched on again ({error.strerror})"
+            logger.error("cgroup %s: no limit holds", told)
+            if needed:
+                raise Refused(
+                    f"memory_max: no cgroup can hold it: {told}, after a subagent has changed the"
+                    " unit's cgroups; call again when that one has ended, or restart the unit"
+                ) from None
+            return
+        logger.error(
+            "cgroup %s: somebody, a subagent most likely, had switched %s off; no limit held until"
+            " now, all are set again",
+            self.unit.path,
+            off,
+        )
+        for path, memory_max in self._open.items():
+            leaf = Cgroup(path, self.unit.directories)
+            try:
+                self._limit(leaf, memory_max)
+            except OSError as error:
+                logger.error("cgroup %s: limits not taken: %s", path, error.strerror)
 
     def is_open(self, leaf: Cgroup) -> bool:
         """Whether it was made here and has not been removed since."""
@@ -75,7 +113,7 @@ class Leaves:
 
     def remove(self, leaf: Cgroup) -> None:
         """Remove a leaf and all below it; one that is not empty waits for the next sweep."""
-        self._open.discard(leaf.path)
+        self._open.pop(leaf.path, None)
         try:
             if not leaf.remove():
                 logger.warning("cgroup %s: not empty yet; kept for the next sweep", leaf.path)
