@@ -9,7 +9,17 @@ from pathlib import Path
 
 import anyio
 
-from bench import busy, cold, delegation, interrupt, intervention, start, stream, turns
+from bench import (
+    busy,
+    cold,
+    delegation,
+    hook_start,
+    interrupt,
+    intervention,
+    start,
+    stream,
+    turns,
+)
 
 PARTS = {
     "start": start,
@@ -19,6 +29,7 @@ PARTS = {
     "turns": turns,
     "interrupt": interrupt,
     "intervention": intervention,
+    "hook": hook_start,
     "delegation": delegation,
 }
 

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,21 @@ def test_the_command_of_the_snippet_hands_over_an_intervention(channel: Channel,
     )
     assert done.stderr == b""
     assert json.loads(done.stdout)["reason"] == "[PARENT INTERVENTION] plan B"
+
+
+def test_the_hook_is_copied_out_of_the_environment_that_the_readme_makes(tmp_path: Path) -> None:
+    made = tmp_path / "hive" / "bin" / "python3"
+    made.parent.mkdir(parents=True)
+    made.symlink_to(sys.executable)
+    (step,) = re.findall(r"```sh\n( +python=.+?)```", (SKILL / "SKILL.md").read_text(), re.DOTALL)
+    environment = {
+        "HOME": str(tmp_path),
+        "PATH": "/bin:/usr/bin",
+        "PYTHONPATH": str(HOOK.parents[1]),
+    }
+    subprocess.run(["/bin/sh", "-euc", step], cwd=tmp_path, env=environment, check=True, timeout=60)
+    copy = tmp_path / ".claude" / "hooks" / "hive-subagent-hook.py"
+    assert copy.read_bytes() == HOOK.read_bytes()
 
 
 @pytest.mark.parametrize(

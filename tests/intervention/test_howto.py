@@ -20,8 +20,8 @@ def block(language: str, number: int = 0) -> str:
     return str(re.findall(rf"```{language}\n(.+?)```", PAGE.read_text(), re.DOTALL)[number])
 
 
-async def run(daemon: Daemon, *command: str) -> subprocess.CompletedProcess[bytes]:
-    environment = {"RUNTIME": str(daemon.runtime_dir)}
+async def run(daemon: Daemon, *command: str, **further: str) -> subprocess.CompletedProcess[bytes]:
+    environment = {"RUNTIME": str(daemon.runtime_dir), **further}
     return await anyio.run_process(command, env=environment, check=False)
 
 
@@ -48,6 +48,52 @@ async def test_the_shells_words_arrive(daemon: Daemon) -> None:
     notice = (await daemon.notice("lint"))["text"]
     assert "The staging API moved" in notice
     assert "Leave the parser alone" in notice
+
+
+def test_the_shell_finds_the_daemon_where_it_is_by_default(tmp_path: Path) -> None:
+    """As root and in cron there is no XDG_RUNTIME_DIR."""
+    finds = block("sh").partition("\nsay()")[0] + '\nprintf %s "$channel"'
+
+    def found(**environment: str) -> subprocess.CompletedProcess[str]:
+        given = {"PATH": "/bin:/usr/bin", "HOME": str(tmp_path), **environment}
+        command = ["/bin/sh", "-euc", finds]
+        return subprocess.run(command, env=given, capture_output=True, text=True, check=False)
+
+    if not Path("/run/hive-subagent/daemon.json").exists():
+        assert "set RUNTIME to the runtime_dir" in found().stderr
+    places = {
+        "state": tmp_path / ".local" / "state" / "hive-subagent" / "runtime",
+        "runtime": tmp_path / "run" / "hive-subagent",
+        "given": tmp_path / "given",
+    }
+    for place in places.values():
+        place.mkdir(parents=True)
+        (place / "daemon.json").touch()
+    session = {"XDG_RUNTIME_DIR": str(tmp_path / "run")}
+    assert found().stdout == f"{places['state']}/channels/lint"
+    assert found(**session).stdout == f"{places['runtime']}/channels/lint"
+    assert found(**session, RUNTIME=str(places["given"])).stdout.startswith(str(places["given"]))
+
+
+async def test_a_script_that_cannot_get_through_says_what_to_do(world: Daemon) -> None:
+    token = world.root / "token"
+    token.write_text("t" * 40)
+    token.chmod(0o600)
+    world.settings["auth_token_file"] = str(token)
+    world.start()
+    call = sys.executable, "-c", block("python"), "lint", "info", "x"
+    for given, says in (
+        ({}, b"HTTP Error 401: Unauthorized; set HIVE_SUBAGENT_TOKEN to the content"),
+        ({"HIVE_SUBAGENT_TOKEN": "t" * 40}, b"does not run"),
+        ({"RUNTIME": str(world.root)}, b"set RUNTIME to the runtime_dir of a daemon that runs"),
+    ):
+        done = await run(world, *call, **given)
+        assert done.returncode == 1
+        assert says in done.stderr
+        assert b"Traceback" not in done.stderr
+    bare = await anyio.run_process(call, env={}, check=False)
+    assert bare.stderr.count(b"\n") == 1
+    assert b"set RUNTIME to" in bare.stderr
 
 
 async def test_twenty_writers_of_one_file_lose_no_word(daemon: Daemon) -> None:

@@ -16,7 +16,7 @@ it cannot tell which of them asks.
 
 It runs at every tool use, as `python3 -IS main.py`, so it is one file, and it imports nothing that
 a bare start of the interpreter has not loaded or holds built in: `json` alone would double its cost
-(bench/hook_start.py measures it).
+(`make bench PARTS=hook` measures it).
 """
 
 import errno
