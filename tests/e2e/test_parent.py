@@ -30,7 +30,12 @@ def _guard(world: World) -> None:
 
 
 @asynccontextmanager
-async def _owning(world: World, *, token: str = "owner-only") -> AsyncIterator[Speaker]:
+async def _owning(
+    world: World,
+    *,
+    token: str = "owner-only",
+    environment: dict[str, str] = TO_THE_BACKGROUND,
+) -> AsyncIterator[Speaker]:
     """A CLI that has the daemon as its MCP server."""
     server = {
         "type": "http",
@@ -41,7 +46,7 @@ async def _owning(world: World, *, token: str = "owner-only") -> AsyncIterator[S
     config = world.sandbox.root / "owner-mcp.json"
     config.write_text(json.dumps({"mcpServers": {"subagent": server}}))
     flags = ("--strict-mcp-config", f"--mcp-config={config}")
-    async with speaking(world, *flags, environment=TO_THE_BACKGROUND) as parent:
+    async with speaking(world, *flags, environment=environment) as parent:
         yield parent
 
 
@@ -93,6 +98,31 @@ async def test_an_owners_wait_in_the_background_outlives_the_daemons_stop_with_a
         assert "the daemon stopped" in world.api.of(owner)[-1].user_text
         assert await daemon.wait() == 0
     assert [notice["kind"] for notice in world.notices()] == ["killed"]
+
+
+async def test_an_owners_model_is_shown_the_whole_answer_about_several_children(
+    world: World,
+) -> None:
+    """Of one over about 50,000 characters it would see 2 KB and the name of a file."""
+    _guard(world)
+    names = [f"child-{number}" for number in range(6)]
+    tasks = [
+        {"task": world.api.script(say("x" * 7900)), "role": "worker", "name": name}
+        for name in names
+    ]
+    owner = world.api.script(
+        use("mcp__subagent__delegate", tasks=tasks, timeout_s=300),
+        use("mcp__subagent__wait", names=names, timeout_s=300),
+        say("now i know"),
+    )
+    async with world.daemon(), _owning(world, environment={}) as parent:
+        await parent.send(f"have it done {owner}")
+        await parent.results(1)
+    shown = json.dumps(world.api.of(owner)[-1].messages[-1])
+    for name in names:
+        assert f"Subagent `{name}` finished its turn" in shown
+    assert shown.count("x" * 4000) == 6
+    assert "Output too large" not in shown
 
 
 async def test_a_stranger_without_the_owners_token_has_no_tools(world: World) -> None:

@@ -139,6 +139,6 @@ def _where(views: Sequence[SessionView], left_out: int) -> list[str]:
 
 
 def _size(model: Frozen) -> int:
-    dumped = json.dumps(model.model_dump(mode="json"), ensure_ascii=False, separators=(",", ":"))
-    # and the comma behind it
-    return len(dumped.encode("utf-8", "surrogatepass")) + 1
+    # with a blank behind each comma and colon, as some write it, and the comma behind the whole
+    dumped = json.dumps(model.model_dump(mode="json"), ensure_ascii=False)
+    return len(dumped.encode("utf-8", "surrogatepass")) + 2
