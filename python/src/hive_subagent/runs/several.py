@@ -96,17 +96,27 @@ def _with_words(
     sizes = [json_bytes(words) for _, _, words in said]
     if sum(sizes) <= room:
         return list(views)
-    answered = {index for index, name, _ in said if name == "result"}
-    files = {index: transcript(views[index]) for index in answered}
-    naming = sum(json_bytes(file) for file in files.values() if file)
-    if naming > room // 2:
-        files, naming = {}, 0
     wanted = [
         min(size, GOAL_SHOWN) if name == "goal" else size
         for size, (_, name, _) in zip(sizes, said, strict=True)
     ]
+    files: dict[int, str | None] = {}
+    while True:
+        naming = sum(json_bytes(file) for file in files.values() if file)
+        granted = shares(wanted, room - naming)
+        cut = {
+            index
+            for (index, name, _), size, share in zip(said, sizes, granted, strict=True)
+            if name == "result" and share < size and index not in files
+        }
+        if not cut:
+            break
+        # to name their files leaves less for the others
+        files |= {index: transcript(views[index]) for index in cut}
+    if naming > room // 2:
+        files, granted = {}, shares(wanted, room)
     changes: dict[int, dict[str, object]] = {index: {} for index in range(len(views))}
-    for (index, name, words), share in zip(said, shares(wanted, room - naming), strict=True):
+    for (index, name, words), share in zip(said, granted, strict=True):
         if name == "result":
             if (kept := fit_json(words, share)) != words:
                 changes[index] |= {"result_cut": True, "transcript": files.get(index)}
