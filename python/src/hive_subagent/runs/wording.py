@@ -199,7 +199,7 @@ def _dead(reply: InterruptReply) -> str:
 
 def undelivered(note: Undelivered) -> str:
     """What a notice says of an intervention that its run did not deliver."""
-    text = note.text if len(note.text) <= 200 else note.text[:200] + "…"
+    text = on_one_line(note.text if len(note.text) <= 200 else note.text[:200] + "…")
     after = "" if note.kind == "stop" else "; it is kept for the next turn"
     return f"Not delivered before the run ended: {note.kind} {note.id} ({text}){after}."
 
