@@ -137,6 +137,8 @@ def test_a_run_is_not_given_a_limit_that_nothing_holds(tmp_path: Path, identity:
     assert containment.kind == "session"
     with pytest.raises(Refused, match="no cgroup can hold it"):
         containment.open("limited", memory_max=1 << 30)
+    with pytest.raises(Refused, match='memory_max: ""`, which takes it away'):
+        containment.open("limited", memory_max=1 << 30, keeps_limit=True)
     containment.open("limited").close()
 
 
@@ -178,6 +180,8 @@ def test_a_run_may_lower_the_limit_and_not_raise_it(tmp_path: Path, identity: st
     assert (unit / "run-lower/memory.max").read_text() == str(1 << 20)
     with pytest.raises(Refused, match="may only lower it"):
         containment.open("higher", memory_max=1 << 30)
+    with pytest.raises(Refused, match=r"from an earlier call.*or an empty one for the setting's"):
+        containment.open("higher", memory_max=1 << 30, keeps_limit=True)
     assert not (unit / "run-higher").exists()
 
 

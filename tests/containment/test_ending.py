@@ -284,6 +284,9 @@ async def test_the_time_a_run_has_used_grows_and_is_kept_after_its_end(run: Run)
     assert usage.cpu_s is not None
     assert usage.cpu_s > 0
     assert usage.running + usage.sleeping == 2
+    os.kill(started.pid, signal.SIGSTOP)
+    await until(lambda: started.enclosure.usage().stopped == 1)
+    assert started.enclosure.usage().sleeping == 1
     await started.enclosure.end()
     after = started.enclosure.usage()
     assert after.cpu_s is not None

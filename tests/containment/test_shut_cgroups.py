@@ -111,6 +111,16 @@ async def test_counters_that_were_shut_are_read_all_the_same(
     assert (enclosure.usage().oom_kills, enclosure.usage().oom_scope) == (1, "run")
 
 
+async def test_counters_that_are_gone_make_the_account_unknown(
+    contained: Containment, unit: Path
+) -> None:
+    enclosure, leaf = contained.open("one"), unit / "run-one"
+    (leaf / "memory.events").unlink()
+    await enclosure.end()
+    usage = enclosure.usage()
+    assert (usage.oom_kills, usage.oom_survived) == (None, None)
+
+
 async def test_figures_of_a_run_that_cannot_be_looked_at_break_nothing(
     contained: Containment, unit: Path
 ) -> None:

@@ -6,6 +6,7 @@ machine scenarios.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -184,6 +185,68 @@ async def test_a_call_can_lower_the_limit_and_the_session_keeps_it(limited: Hous
     gate.touch()
     await limited.ended()
     await limited.supervisor.continue_("agent", script(text("x")), wishes=Wishes(memory_max=""))
+    assert (await limited.ended()).memory_max_bytes == 512 * MIB
+
+
+async def test_a_limit_that_the_run_has_lifted_is_told_with_the_one_that_held(
+    limited: House,
+) -> None:
+    gate = limited.gate()
+    await limited.begin(script({"wait_file": str(gate)}, text("x")))
+    (leaf(limited) / "memory.max").write_text("max\n")
+    gate.touch()
+    assert (await limited.ended()).memory_max_bytes is None
+    (notice,) = await limited.notices()
+    assert "Its memory limit of 512 MiB did not hold: at the end there was none." in notice["text"]
+
+
+async def test_a_sigkill_without_an_account_of_memory_is_not_said_to_come_from_outside(
+    limited: House,
+) -> None:
+    live = await begin_to_work(limited)
+    (leaf(limited) / "memory.events").unlink()
+    os.kill(pid_of(live), signal.SIGKILL)
+    view = await limited.ended()
+    assert (view.state, view.cause, view.signal) == (State.KILLED, None, "SIGKILL")
+    assert view.oom_kills is None
+    await told(limited, "ended by SIGKILL; whether it was for memory cannot be told")
+
+
+async def test_a_death_for_memory_before_the_first_event_names_limit_peak_and_mend(
+    limited: House,
+) -> None:
+    gate = limited.gate()
+    brief = limited.brief(script(at_start=[{"touch": str(gate)}, {"hang": True}]))
+    start = asyncio.ensure_future(limited.supervisor.start("agent", brief))
+    await until(gate.exists, "the start")
+    (live,) = limited.carrier.registry.live
+    (leaf(limited) / "memory.peak").write_text(f"{512 * MIB}\n")
+    set_events(leaf(limited), oom=1, oom_kill=1)
+    os.kill(pid_of(live), signal.SIGKILL)
+    with pytest.raises(Refused) as refusal:
+        await start
+    assert str(refusal.value) == (
+        "subagent `agent` died before its first event: out of memory: the kernel killed claude"
+        f" {OWN}; its peak was 512 MiB. Give it more `memory_max`"
+    )
+
+
+async def test_a_kept_limit_that_does_not_fit_any_more_is_refused_with_its_own_mend(
+    limited: House, tmp_path: Path
+) -> None:
+    """Nobody has given it in this call, so nobody can leave it out."""
+    await limited.run(script(text("x")), memory_max="256M")
+    record = limited.carrier.registry.record("agent")
+    assert record is not None
+    asked = script(text("x"))
+    limited.carrier.registry.remember(record.model_copy(update={"memory_max": 600 * MIB}))
+
+    with pytest.raises(Refused, match=r"from an earlier call\) is above .*or an empty one"):
+        await limited.supervisor.continue_("agent", asked)
+    with pytest.raises(Refused, match="it may only lower it"):
+        await limited.supervisor.continue_("agent", asked, wishes=Wishes(memory_max="1G"))
+
+    await limited.supervisor.continue_("agent", asked, wishes=Wishes(memory_max=""))
     assert (await limited.ended()).memory_max_bytes == 512 * MIB
 
 

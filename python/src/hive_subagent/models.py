@@ -116,10 +116,14 @@ class Undelivered(Frozen):
 
 
 class Processes(Frozen):
-    """The living processes of a run: `running` have or want a CPU or a disk now."""
+    """The living processes of a run: `running` have or want a CPU or a disk now.
+
+    `stopped` ones go on only when somebody lets them: SIGSTOP, or a debugger.
+    """
 
     running: int
     sleeping: int
+    stopped: int = 0
 
 
 class Previous(Frozen):
@@ -144,6 +148,7 @@ class RunFigures(Frozen):
     result: str | None = None
     turn: int = 1
     max_turns: int = 1
+    turn_timeout_s: float | None = None
     cost_usd: float | None = None
     cpu_s: float | None = None
     peak_memory_bytes: int | None = None

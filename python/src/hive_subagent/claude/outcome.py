@@ -32,9 +32,12 @@ class Completed:
 
 @dataclass(frozen=True)
 class Killed:
-    """The turn was cut; `signal` is the signal's name where one is known."""
+    """The turn was cut; `signal` is the signal's name where one is known.
 
-    cause: Cause
+    `cause` is None for a SIGKILL of which nobody can tell whether the kernel sent it for memory.
+    """
+
+    cause: Cause | None
     signal: str | None
     message: str | None = None
 
@@ -80,7 +83,7 @@ def decide(
     *,
     stopped_by: Cause | None = None,
     halted: bool = False,
-    oom: bool = False,
+    oom: bool | None = False,
     stderr: str = "",
 ) -> Outcome:
     """The outcome of a turn.
@@ -88,7 +91,8 @@ def decide(
     `result` is the top-level result line that answers the turn, or None. `exit` is None while the
     process lives on for another turn. `stopped_by` is what we did to it before that result came,
     `halted` says that we answered its hook with a halt.
-    `oom` says that the kernel's OOM killer took the process. `stderr` is its last words.
+    `oom` says whether the kernel's OOM killer took the process, None that it cannot be told.
+    `stderr` is its last words.
     """
     stderr = _end_of(stderr.strip())
     if stopped_by is not None:
@@ -104,6 +108,8 @@ def decide(
         return Failed(words(result) or stderr or "claude reported an error without a word")
     name = exit.signal_name if exit else None
     if name is not None:
+        if oom is None and name == "SIGKILL":
+            return Killed(None, name)
         return Killed(Cause.OOM if oom else Cause.SIGNAL, name)
     if exit is None:
         return Failed("claude's output ended without a result")

@@ -126,14 +126,17 @@ class Containment:
         """Stop reaping; ends nothing (`end_everything` does)."""
         await self._reaper.stop()
 
-    def open(self, run_id: str, *, memory_max: int | None = None) -> Enclosure:
+    def open(
+        self, run_id: str, *, memory_max: int | None = None, keeps_limit: bool = False
+    ) -> Enclosure:
         """An enclosure for a run that is about to be spawned.
 
         `run_id`: letters, digits, `.`, `_`, `-`, of no other open run (ValueError).
-        `memory_max`: bytes; lower than the setting, never higher. Raises Refused for a limit
-        that cannot be held, or a cgroup that cannot be made.
+        `memory_max`: bytes; lower than the setting, never higher. `keeps_limit`: it was asked for
+        earlier than by this call. Raises Refused for a limit that cannot be held, or a cgroup that
+        cannot be made.
         """
-        limit = self._limit(memory_max)
+        limit = self._limit(memory_max, keeps_limit)
         entry = self._roll.add(run_id)
         try:
             enclosure = self._enclosure(entry, limit)
@@ -155,17 +158,18 @@ class Containment:
             outside=self._outside,
         )
 
-    def _limit(self, asked: int | None) -> int | None:
+    def _limit(self, asked: int | None, keeps: bool) -> int | None:
         if asked is None:
             return self._memory_max
+        told = f"{asked} (which the session has from an earlier call)" if keeps else f"{asked}"
         if self._leaves is None or not self._leaves.limits_memory:
-            raise Refused(
-                f"memory_max {asked}: no cgroup can hold it ({self.reason}); leave it out"
-            )
+            mend = 'give `memory_max: ""`, which takes it away' if keeps else "leave it out"
+            raise Refused(f"memory_max {told}: no cgroup can hold it ({self.reason}); {mend}")
         if self._memory_max is not None and asked > self._memory_max:
+            lower = "give a lower one, or an empty one for the setting's"
             raise Refused(
-                f"memory_max of {asked} bytes is above the setting of {self._memory_max};"
-                " it may only lower it"
+                f"memory_max {told} is above the setting of {self._memory_max} bytes;"
+                f" {lower if keeps else 'it may only lower it'}"
             )
         return asked
 

@@ -18,7 +18,8 @@ class Usage:
 
     None where unknown. `cpu_s` only ever grows; in the session form it is a lower bound, since
     the time of a process that came and went unseen is lost. `running` counts the processes that
-    have or want a CPU or a disk now, `sleeping` the other living ones.
+    have or want a CPU or a disk now, `stopped` those that a signal or a debugger holds, `sleeping`
+    the other living ones.
 
     `memory_max_bytes` is the limit that holds, `memory_max_lost` the one that was set and does not.
 
@@ -31,6 +32,7 @@ class Usage:
     cpu_s: float | None
     running: int
     sleeping: int
+    stopped: int = 0
     peak_memory_bytes: int | None = None
     memory_max_bytes: int | None = None
     memory_max_lost: int | None = None

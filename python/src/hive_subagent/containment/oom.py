@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 
 from hive_subagent.containment.cgroupfs import Cgroup
@@ -30,9 +31,17 @@ class OomAccount:
         self.scope: OomScope | None = None
 
     def update(self) -> None:
-        """Read the counters; to be called when they may have changed, and at the end."""
+        """Read the counters; to be called when they may have changed, and at the end.
+
+        A leaf without them, or one that lets nobody read them, has lost the account: `kills` is
+        None from then on.
+        """
+        if self.kills is None:
+            return
         events = self._leaf.keyed("memory.events")
-        if self.kills is None or not events:
+        if not events:
+            if os.path.isdir(self._leaf.path):
+                self.kills = None
             return
         fresh = events.get("oom_kill", 0) - self.kills
         if fresh > 0:

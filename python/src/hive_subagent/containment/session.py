@@ -141,10 +141,12 @@ class SessionEnclosure:
             with contextlib.suppress(OSError):
                 members = self._members(self._near(adopted_max_age_s=1.0))
         running = sum(process.state in "RD" for process in members)
+        stopped = sum(process.state in "Tt" for process in members)
         return Usage(
             cpu_s=self._cpu_ticks / proc.TICKS_PER_SECOND,
             running=running,
-            sleeping=len(members) - running,
+            sleeping=len(members) - running - stopped,
+            stopped=stopped,
         )
 
     def reaped(self, process: Process) -> None:

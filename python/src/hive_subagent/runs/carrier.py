@@ -15,19 +15,20 @@ from functools import partial
 import anyio
 from anyio.abc import TaskGroup
 
-from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome, Stopped, words
+from hive_subagent.claude.outcome import Failed, words
 from hive_subagent.claude.process import RunningClaude
 from hive_subagent.containment import Containment, Enclosure
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.models import Cause, StartReply, State, StopReason
 from hive_subagent.runs import refusals, wording
+from hive_subagent.runs.endings import limit_lost
 from hive_subagent.runs.happenings import finished, started
 from hive_subagent.runs.holding import archive, identify, settle_in, take_lock
 from hive_subagent.runs.launch import Launch, McpAccess, grant_for, invoke, permissions_of
 from hive_subagent.runs.records import Ending, Records
 from hive_subagent.runs.registry import Registry
 from hive_subagent.runs.run import Run
-from hive_subagent.runs.session import LiveSession, ending_of, now, previous_of
+from hive_subagent.runs.session import LiveSession, ended_view, ending_of, now, previous_of
 from hive_subagent.runs.steering import Steering, Steerings
 from hive_subagent.runs.telling import tell
 from hive_subagent.runs.undelivered import confirm, keep, settled, without_stops
@@ -83,7 +84,9 @@ class Carrier:
         token = self.registry.mint(session) if launch.order.goal is not None else None
         enclosure: Enclosure | None = None
         try:
-            enclosure = self.containment.open(run_id, memory_max=launch.record.memory_max)
+            enclosure = self.containment.open(
+                run_id, memory_max=launch.record.memory_max, keeps_limit=launch.keeps_limit
+            )
             run = Run(
                 run_id,
                 launch.order,
@@ -225,7 +228,8 @@ class Carrier:
         if (miss := self._miss(launch, run.claude)) is not None:
             finish = replace(finish, outcome=Failed(miss))
         if not session.owed:
-            stillborn = self._stillborn(launch.record.name, finish.outcome)
+            died = session.record.model_copy(update={"ending": ending_of(session, run, finish)})
+            stillborn = refusals.stillborn(ended_view(died), finish.outcome)
             self._refuse(answer, Refused(miss or stillborn))
             return
         identify(session, run.claude.conversation)
@@ -242,8 +246,10 @@ class Carrier:
             # what it may not do itself, we do not do for it
             missed.append(wording.reports_left(reports))
             reports = []
+        if (set_to := finish.usage.memory_max_lost) is not None:
+            missed.append(limit_lost(set_to, finish.usage.memory_max_bytes))
         self._tell(session, reports, missed)
-        dead = ", ".join(f"{p.pid} ({p.command})" for p in run.died.values())
+        dead = ", ".join(f"{p.pid} ({p.command})" for p in run.died.values()) or "nothing else"
         reason = record.ending.stop_reason if record.ending else None
         log.info(
             "run %s of `%s` ended: %s; died with it: %s", run.run_id, record.name, reason, dead
@@ -261,16 +267,6 @@ class Carrier:
             directory=launch.record.dir,
             ours=launch.record.ours,
         )
-
-    def _stillborn(self, name: str, outcome: Outcome) -> str:
-        match outcome:
-            case Failed(message=message):
-                said = message
-            case Killed(signal=by, cause=cause):
-                said = f"killed by {by or cause}"
-            case Completed() | Stopped():
-                said = "it answered without any event"
-        return refusals.stillborn(name=name, words=said)
 
     def _let_go(self, session: LiveSession, launch: Launch, run_id: str, token: str | None) -> None:
         if token is not None:

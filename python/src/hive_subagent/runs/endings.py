@@ -102,7 +102,10 @@ def killed_by(view: SessionView) -> str:
         case Cause.INTERRUPT:
             return f"interrupted{by}"
         case Cause.TIMEOUT:
-            return f"its turn took longer than it was given; ended{by}"
+            limit = f"the {view.turn_timeout_s:g} s that " if view.turn_timeout_s else ""
+            return f"its turn took longer than {limit}it was given; ended{by}"
+        case None if view.signal:
+            return f"ended{by}; whether it was for memory cannot be told"
         case Cause.CANCELLED if view.turn == 0:
             return "cancelled before its work began"
         case Cause.CANCELLED:
@@ -140,6 +143,15 @@ def tools_lost(view: SessionView) -> str:
     if view.cause is Cause.OOM:
         return f" Beside claude the kernel killed {what} of it."
     return f" The kernel killed {what} of it {_at_which_limit(view)}; claude itself went on."
+
+
+def limit_lost(set_to: int, holds: int | None) -> str:
+    """What a notice says of a memory limit that its run, most likely, has changed."""
+    now = f"was {_size(holds)}" if holds is not None else "was none"
+    return (
+        f"Its memory limit of {_size(set_to)} did not hold: at the end there {now}. Something with"
+        " its user has changed it, most likely itself."
+    )
 
 
 def _size(size: int) -> str:

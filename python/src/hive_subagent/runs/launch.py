@@ -47,7 +47,10 @@ class McpAccess(Protocol):
 
 @dataclass(frozen=True)
 class Launch:
-    """What one run is to be: a new session (`resume` is None) or a resumed one."""
+    """What one run is to be: a new session (`resume` is None) or a resumed one.
+
+    `keeps_limit` says that the memory limit is the session's, and no wish of this call.
+    """
 
     record: SessionRecord
     order: Order
@@ -56,6 +59,7 @@ class Launch:
     resume: str | None = None
     predecessor: SessionRecord | None = None
     lock: TranscriptLock | None = None
+    keeps_limit: bool = False
 
 
 def permissions_of(record: SessionRecord, settings: Settings) -> Permissions:

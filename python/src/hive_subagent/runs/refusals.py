@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome, Stopped
+from hive_subagent.models import Cause, SessionView
+from hive_subagent.runs.endings import killed_by
+
 
 def missed(*, name: str, words: str, config_dir: str, directory: str, ours: bool) -> str:
     """The error of a `continue` that found no session, or several."""
@@ -26,6 +30,15 @@ def open_elsewhere(*, name: str, session_id: str | None, holder: int) -> str:
     )
 
 
-def stillborn(*, name: str, words: str) -> str:
+def stillborn(view: SessionView, outcome: Outcome) -> str:
     """The error of a run that died before its first event."""
-    return f"subagent `{name}` died before its first event: {words}"
+    match outcome:
+        case Failed(message=message):
+            said = message
+        case Killed() if view.cause is Cause.OOM and view.oom_scope == "run":
+            said = f"{killed_by(view)}. Give it more `memory_max`"
+        case Killed():
+            said = killed_by(view)
+        case Completed() | Stopped():
+            said = "it answered without any event"
+    return f"subagent `{view.name}` died before its first event: {said}"

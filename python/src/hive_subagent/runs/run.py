@@ -282,6 +282,11 @@ class Run:
             None,
             exit_,
             stopped_by=self.stopped_by,
-            oom=(usage.oom_kills or 0) > (usage.oom_survived or 0),
+            oom=self._was_for_memory(usage),
             stderr=claude.stderr,
         )
+
+    def _was_for_memory(self, usage: Usage) -> bool | None:
+        if usage.oom_kills is None:
+            return None if self._enclosure.kind == "cgroup" else False
+        return usage.oom_kills > (usage.oom_survived or 0)

@@ -93,11 +93,12 @@ class LiveSession:
             state=State.QUEUED if self.queued else (State.RUNNING if running else State.STARTING),
             turn=run.turn if run else 1,
             max_turns=run.order.max_turns if run else 1,
+            turn_timeout_s=run.order.turn_timeout_s if run else None,
             last_event_age_s=None if self.queued else round(max(0.0, time.monotonic() - last), 3),
             open_tool=conversation.open_tool if conversation else None,
             api_retry=conversation.api_retry if conversation else None,
             cpu_since_event_s=self._silence.used(last, usage.cpu_s) if usage else None,
-            processes=Processes(running=usage.running, sleeping=usage.sleeping) if usage else None,
+            processes=_processes(usage) if usage else None,
             interventions=list(run.steering.pending()) if run and run.steering else [],
             **(_figures(usage) if usage else {}),
             containment=run.containment if run else None,
@@ -153,12 +154,17 @@ def ending_of(session: LiveSession, run: Run, finish: Finish) -> Ending:
         result_cut=text is not None and is_cut(text),
         turn=run.turn,
         max_turns=run.order.max_turns,
+        turn_timeout_s=run.order.turn_timeout_s,
         cost_usd=cost,
         cost_total=total,
         **_figures(finish.usage),
         containment=run.containment,
         at=now(),
     )
+
+
+def _processes(usage: Usage) -> Processes:
+    return Processes(running=usage.running, sleeping=usage.sleeping, stopped=usage.stopped)
 
 
 def _figures(usage: Usage) -> dict[str, Any]:

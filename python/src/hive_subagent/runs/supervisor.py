@@ -133,6 +133,7 @@ class Supervisor:
                 brief=self._carrier.records.brief(record.session_id) if record.ours else None,
                 resume=record.session_id or name,
                 lock=self._lock(record) if record.session_id else None,
+                keeps_limit=wishes.memory_max is None,
             )
         )
         before = ended_view(known)

@@ -123,9 +123,12 @@ def _signs_of_life(view: SessionView) -> str:
             f" attempt {retry.attempt} of {retry.max_retries}: nothing is lost yet."
         )
     if view.processes is not None and view.cpu_since_event_s is not None:
+        stopped = view.processes.stopped
+        held = f", {stopped} are stopped and need a SIGCONT" if stopped else ""
         told.append(
             f"Since then it used {view.cpu_since_event_s:.1f} s of CPU;"
-            f" {view.processes.running} of its processes run, {view.processes.sleeping} sleep."
+            f" {view.processes.running} of its processes run,"
+            f" {view.processes.sleeping} sleep{held}."
         )
     return " ".join(told) + tools_lost(view)
 
