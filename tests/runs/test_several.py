@@ -15,10 +15,12 @@ from hive_subagent.models import (
     State,
     StatusReply,
     StopReason,
+    Undelivered,
 )
 from hive_subagent.runs.endings import quoted
 from hive_subagent.runs.several import ANSWER_LIMIT, fit_processes, several
 from hive_subagent.runs.text import fit_json, json_bytes, shares
+from hive_subagent.runs.wording import undelivered
 from hive_subagent.visible import on_lines
 
 WORDS = st.one_of(
@@ -143,3 +145,9 @@ def test_no_line_of_a_quotation_is_without_its_mark(words: str) -> None:
     lines = on_lines(quoted(words)).splitlines()
     assert lines
     assert all(line == ">" or line.startswith("> ") for line in lines)
+
+
+@given(st.text(min_size=1))
+def test_an_undelivered_text_is_told_on_one_line(words: str) -> None:
+    note = Undelivered(id="i-1", kind="info", text=words)
+    assert len(undelivered(note).splitlines()) == 1
