@@ -46,8 +46,9 @@ let
     OOMPolicy = "continue";
     # systemd-oomd ends a whole cgroup at once: under pressure it should look elsewhere first
     ManagedOOMPreference = "avoid";
-    # the subtree is the daemon's, to give each run a leaf with limits of its own
-    Delegate = "memory pids";
+    # the subtree is the daemon's, to give each run a leaf with limits of its own, and as much of
+    # the CPU as any other, however many processes it has
+    Delegate = "cpu memory pids";
     # cgroup v2 allows no processes beside child groups, so the daemon starts in a leaf
     DelegateSubgroup = "supervisor";
   }
