@@ -129,7 +129,7 @@ def test_a_stop_comes_before_everything_else_and_is_handed_over_once() -> None:
     read(desk)
     assert (state(stop), state(info)) == ("delivered", "queued")
     assert desk.halted
-    assert [(left.kind, left.text) for left in desk.leave()] == [("info", "one")]
+    assert [(left.kind, left.text) for left in desk.leave(stopped=True)] == [("info", "one")]
     assert [note.state for note in (stop, info)] == ["delivered", "missed"]
 
 
@@ -184,6 +184,22 @@ def test_a_stop_that_came_too_late_is_missed_unless_it_took_effect_all_the_same(
         assert note.state == ("delivered" if stopped else "missed")
         # a stop is for one run
         assert Desk(missed=missed).stop_reason is None
+
+
+def test_a_stop_that_was_heard_is_told_of_unless_its_run_ends_by_it() -> None:
+    for stopped in (False, True):
+        written: list[list[str]] = []
+        desk = Desk(keep=lambda kept: written.append([note.text for note in kept]))  # noqa: B023
+        put(desk, "stop", "enough")
+        assert desk.at_step() is not None
+        read(desk)
+        desk.hear({})
+        # whoever dies now dies with it
+        assert written[-1] == ["enough"]
+        assert [] not in written
+        assert [left.text for left in desk.leave(stopped=stopped)] == (
+            [] if stopped else ["enough"]
+        )
 
 
 def test_nothing_is_handed_over_while_the_turn_is_being_cut() -> None:

@@ -164,9 +164,9 @@ class Desk:
         return Halt(stops[0].text)
 
     def _write_down(self) -> None:
-        # of those that arrived only a stop is asked for again
+        # of those that arrived only a stop is asked for again: a run that heard of it may yet die
         self._notes = [n for n in self._notes if n.kind == "stop" or n.state != "delivered"]
-        undelivered = tuple(note.undelivered() for note in self._notes if note.state != "delivered")
+        undelivered = tuple(note.undelivered() for note in self._notes if not note.settled)
         if undelivered != self._kept:
             self._kept = undelivered
             self._keep(undelivered)

@@ -58,6 +58,11 @@ class Note:
             return "delivered"
         return "missed" if self.over else "queued"
 
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is left to tell of it; a stop is for as long as its run has not ended."""
+        return self.carried_out if self.kind == "stop" else self.state == "delivered"
+
     @cached_property
     def size(self) -> int:
         """Bytes of its text."""

@@ -50,7 +50,10 @@ def settled(
     missed = tuple(
         note
         for note in record.kept
-        if note.message is None or not _took_in(config_dir, record, note.message)
+        # a stop that was heard is not yet one that was carried out
+        if note.kind == "stop"
+        or note.message is None
+        or not _took_in(config_dir, record, note.message)
     )
     return without_stops(record.model_copy(update={"kept": missed})), missed
 
