@@ -203,8 +203,12 @@ def _dead(reply: InterruptReply) -> str:
 def undelivered(note: Undelivered) -> str:
     """What a notice says of an intervention that its run did not deliver."""
     text = on_one_line(note.text if len(note.text) <= 200 else note.text[:200] + "…")
-    after = "" if note.kind == "stop" else "; it is kept for the next turn"
-    return f"Not delivered before the run ended: {note.kind} {note.id} ({text}){after}."
+    if note.kind == "stop":
+        return f"Not carried out before the run ended otherwise: stop {note.id} ({text})."
+    return (
+        f"Not delivered before the run ended: {note.kind} {note.id} ({text}); it is kept for the"
+        " next turn."
+    )
 
 
 def reports_left(files: Sequence[str]) -> str:
