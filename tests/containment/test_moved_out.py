@@ -17,7 +17,7 @@ import pytest
 
 from hive_subagent.containment import Containment, Enclosure, Hierarchy
 
-from .conftest import BASE_ENVIRONMENT, MOUNTS, Run, is_alive, until
+from .conftest import BASE_ENVIRONMENT, MOUNTS, Run, gone, is_alive, until
 from .plain import PlainDirectories, plain_unit
 
 MOVE = """
@@ -28,7 +28,11 @@ os.setsid()
 if os.fork():
     os._exit(0)
 os.makedirs(sys.argv[1], exist_ok=True)
-with open(sys.argv[1] + "/cgroup.procs", "w") as procs:
+os.chdir(sys.argv[1])
+for _ in range(int(sys.argv[2])):
+    os.mkdir("x" * 200)
+    os.chdir("x" * 200)
+with open("cgroup.procs", "w") as procs:
     procs.write("0")
 resource.setrlimit(10, (resource.getrlimit(10)[1],) * 2)
 print(os.getpid(), flush=True)
@@ -214,7 +218,7 @@ async def test_a_run_that_moves_itself_is_ended_by_the_kernel_too(
     assert hierarchy.own is not None
     unit = hierarchy.root / hierarchy.own.lstrip("/").split("/")[0]
     run("exec sleep 1000")
-    escaping = run([sys.executable, "-c", MOVE, str(unit / place)])
+    escaping = run([sys.executable, "-c", MOVE, str(unit / place), "0"])
     moved = int(await escaping.line())
     assert await escaping.exited() == 0
     await until(lambda: "sleep" in Path(f"/proc/{moved}/comm").read_text())
@@ -225,3 +229,32 @@ async def test_a_run_that_moves_itself_is_ended_by_the_kernel_too(
     assert not is_alive(moved)
     assert not (unit / "mine").exists()
     assert not (unit / "supervisor/deep").exists()
+
+
+async def test_a_cgroup_too_deep_for_any_path_hides_nobody_and_holds_nothing_up(
+    run: Run, hierarchy: Hierarchy, caplog: pytest.LogCaptureFixture
+) -> None:
+    """R10: longer than a path may be, so that nobody can list who is in it."""
+    assert hierarchy.root is not None
+    assert hierarchy.own is not None
+    unit = hierarchy.root / hierarchy.own.lstrip("/").split("/")[0]
+    run("exec sleep 1000")
+    escaping = run([sys.executable, "-c", MOVE, str(unit / "mine"), "25"])
+    moved = int(await escaping.line())
+    assert await escaping.exited() == 0
+    try:
+        await escaping.enclosure.end()
+        await gone(moved)
+        assert "mine: cannot be removed: File name too long" in caplog.text
+        assert "cannot look" not in caplog.text
+        assert list(run("exec sleep 1000").enclosure.survivors) == []
+    finally:
+        remove_from_within(unit / "mine")
+
+
+def remove_from_within(deep: Path) -> None:
+    script = (
+        'cd "$1" || exit; while cd x* 2>/dev/null; do :; done; while cd .. && rmdir x*; do :; done'
+    )
+    subprocess.run(["bash", "-c", script, "x", str(deep)], check=False, stderr=subprocess.DEVNULL)
+    deep.rmdir()

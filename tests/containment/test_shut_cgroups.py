@@ -74,6 +74,7 @@ async def test_an_end_that_cannot_look_is_not_claimed_and_says_why(
     enclosure, leaf = contained.open("one"), unit / "run-one"
     (leaf / "cgroup.procs").unlink()
     (leaf / "cgroup.procs").mkdir()
+    set_events(leaf, "cgroup.events", populated=1)
 
     assert await enclosure.end() == []
 
@@ -82,6 +83,7 @@ async def test_an_end_that_cannot_look_is_not_claimed_and_says_why(
         "run one: cannot look whether all of it is dead, so something may live on:"
         f" {leaf / 'cgroup.procs'}: Is a directory"
     )
+    set_events(leaf, "cgroup.events", populated=0)
     (leaf / "cgroup.procs").rmdir()
     (leaf / "cgroup.procs").write_text(f"{unmarked.pid}\n")
     assert [info.pid for info in await enclosure.end()] == [unmarked.pid], "tried again"
@@ -127,7 +129,9 @@ async def test_figures_of_a_run_that_cannot_be_looked_at_break_nothing(
     enclosure, leaf = contained.open("one"), unit / "run-one"
     (leaf / "cgroup.procs").unlink()
     (leaf / "cgroup.procs").mkdir()
+    set_events(leaf, "cgroup.events", populated=1)
     assert enclosure.usage().running == 0
     with pytest.raises(IsADirectoryError):
         enclosure.processes()
+    set_events(leaf, "cgroup.events", populated=0)
     (leaf / "cgroup.procs").rmdir()

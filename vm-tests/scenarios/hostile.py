@@ -1,5 +1,5 @@
 # agent: forge
-"""A run that means harm has the daemon's user: it shuts its cgroup, moves out of it, lifts limits.
+"""A run that means harm has the daemon's user: it shuts its cgroup, moves out, lifts limits, forks.
 
 Rows R10, R11 and R15. It is wiped of all that tells whose it is, and another run is always open, so
 that what the daemon adopts may be anybody's.
@@ -43,6 +43,12 @@ def escape(how, last):
 
 def wait_for(last):
     machine.wait_until_succeeds(f"pgrep -f '^sleep {last}'", timeout=120)
+
+
+def cpu_usec(pid):
+    """What the leaf of a process has used."""
+    leaf = f"/sys/fs/cgroup$(cut -d: -f3 /proc/{pid}/cgroup)"
+    return int(machine.succeed(f"grep usage_usec {leaf}/cpu.stat | cut -d' ' -f2"))
 
 
 def leaves():
@@ -115,6 +121,20 @@ with subtest("a kill for memory is told by a counter that its run has shut"):
     start("uncounted", {"bash": shut}, {"eat_memory": 300 << 20}, memory_max="100M")
     done = ended("uncounted")
     assert (done["cause"], done["oom_kills"], done["oom_scope"]) == ("oom", 1, "run"), done
+
+with subtest("a run with many busy processes gets no more of the CPU than one with a single one"):
+    busy = {"spawn": ": busy; while :; do :; done", "setsid": True}
+    pids = {
+        name: start(name, *[busy] * many, {"hang": True})["pid"]
+        for name, many in {"greedy": 6, "modest": 1}.items()
+    }
+    machine.wait_until_succeeds("test $(pgrep -fc '^[^ ]*sh -c : busy') = 7", timeout=120)
+    before = {name: cpu_usec(pid) for name, pid in pids.items()}
+    machine.succeed("sleep 10")
+    greedy, modest = (cpu_usec(pid) - before[name] for name, pid in pids.items())
+    assert modest > 0.5 * greedy, (greedy, modest)
+    for name in pids:
+        call("interrupt", {"name": name, "force": True})
 
 with subtest("what has moved does not outlive a crash, once the next daemon is up"):
     drop_in = f"/run/systemd/system/{UNIT}.d"

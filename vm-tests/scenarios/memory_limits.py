@@ -23,6 +23,11 @@ with subtest("claude eats above its run's own limit"):
     [notice] = notices("own", folder=TODOS)
     assert "own limit of 100 MiB; its peak was 100 MiB" in notice["text"], notice
 
+with subtest("a limit that claude cannot even begin in is told with the mend"):
+    told = refused("start", {"name": "tiny", "prompt_file": brief("tiny"), "memory_max": "1M"})
+    assert "out of memory: the kernel killed claude at this run's own limit of 1 MiB" in told, told
+    assert "Give it more `memory_max`" in told, told
+
 with subtest("a tool eats: the run goes on, and its ending says so"):
     start("tool", {"bash": EATER}, {"sleep": 1.5}, {"text": "went on"}, memory_max="100M")
     done = ended("tool")
@@ -64,6 +69,12 @@ with subtest("a limit for each turn is a death of its own, and leaves nothing"):
     done = ended("slow")
     assert (done["state"], done["cause"]) == ("killed", "timeout"), done
     machine.fail("pgrep -f 'sleep 60[0]'")
+
+with subtest("a process that a signal holds is not told as sleeping"):
+    pid = start("held", {"hang": True})["pid"]
+    machine.succeed(f"kill -STOP {pid}")
+    assert session("held")["processes"]["stopped"] == 1, session("held")
+    call("interrupt", {"name": "held", "force": True})
 
 with subtest("the daemon has kept its pid"):
     assert main_pid() == daemon

@@ -158,8 +158,15 @@ class Cgroup:
         return [int(line) for line in lines if line.isdigit() and line != "0"]
 
     def pids(self) -> list[int]:
-        """Who is in it or below it. Raises OSError: cannot look."""
-        return [pid for group in self.nested() for pid in group.own_pids()]
+        """Who is in it or below it. Raises OSError: somebody may be, and one cannot look."""
+        try:
+            return [pid for group in self.nested() for pid in group.own_pids()]
+        except OSError as error:
+            proc.raise_if_exhausted(error)
+            # paths below it may be too long to be walked; the kernel knows of all that lives there
+            if self.populated():
+                raise
+            return []
 
     def populated(self) -> bool:
         """Whether anybody lives in it or below it. Raises OSError: cannot look."""

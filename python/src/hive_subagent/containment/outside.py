@@ -91,11 +91,20 @@ class Outside:
         for place in (unit, supervisor):
             yield from ((place, process) for process in self._alive(place.own_pids()))
         for place in self.foreign():
-            yield from ((place, process) for process in self._alive(place.pids()))
+            yield from ((place, process) for process in self._alive(self._in_foreign(place)))
         for process in self._alive(control.pids()):
             # what systemd starts is no descendant of ours; what we adopt is
             if self._is_below_us(process):
                 yield control, process
+
+    def _in_foreign(self, place: Cgroup) -> list[int]:
+        try:
+            return place.pids()
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                logger.warning("%s: too deep to look into, so all in it is killed", place.path)
+                place.kill()
+            raise
 
     def _alive(self, pids: Iterable[int]) -> list[Process]:
         found = (proc.look(pid) for pid in pids)
