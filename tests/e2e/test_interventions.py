@@ -71,7 +71,7 @@ async def test_a_stop_ends_the_run_after_its_tool_and_the_session_goes_on_later(
         await world.must("continue", name="lint", prompt=world.api.script(say("back")))
         assert (await world.ended("lint"))["result"] == "back"
     assert [notice["kind"] for notice in world.notices()] == ["stopped", "finished"]
-    assert "stopped by its owner:\n> the branch was merged" in world.notices()[0]["text"]
+    assert "stopped by its owner: the branch was merged." in world.notices()[0]["text"]
     assert "Not delivered" not in world.notices()[0]["text"]
 
 

@@ -54,7 +54,7 @@ async def test_a_stop_ends_the_run_after_its_step_and_the_session_goes_on_later(
     assert session["message"] == "higher priority work"
     notice = await daemon.notice(name)
     assert notice["kind"] == "stopped"
-    assert "stopped by its owner:\n> higher priority work" in notice["text"]
+    assert "stopped by its owner: higher priority work." in notice["text"]
     await daemon.must("continue", name=name, prompt=script(text("again")))
     assert (await daemon.ended(name))["result"] == "again"
 
@@ -69,7 +69,7 @@ async def test_a_stop_is_a_promise_also_where_no_step_comes(world: Daemon) -> No
     assert (session["state"], session["stop_reason"]) == ("killed", "stopped")
     assert session["cause"] == "interrupt"
     notice = await world.notice(name)
-    assert "stopped by its owner:\n> now is now" in notice["text"]
+    assert "stopped by its owner: now is now." in notice["text"]
     assert "killed mid-turn" in notice["text"]
 
 
@@ -83,8 +83,8 @@ async def test_a_stop_in_a_turn_without_tools_ends_a_goal_run(daemon: Daemon) ->
     session = await daemon.ended(name)
     assert (session["stop_reason"], session["turn"]) == ("stopped", 1)
     notice = (await daemon.notice(name))["text"]
-    assert "stopped by its owner at the end of its turn:\n> enough\n" in notice
-    assert "That turn is answered; no other was begun." in notice
+    assert "stopped by its owner: enough. It was at the end of its turn" in notice
+    assert "which is answered; no other was begun." in notice
     assert "Its last answer:\n> a thought" in notice
     assert "NOT finish" not in notice
 

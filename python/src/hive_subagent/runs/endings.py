@@ -6,8 +6,12 @@ import re
 
 from hive_subagent.models import Cause, SessionView, State, StopReason
 from hive_subagent.runs.prompts import turns
+from hive_subagent.visible import on_one_line
 
 SELF_REPORTED = "self-reported by the subagent, not checked: look at the work before you rely on it"
+
+REASON_LIMIT = 2000
+"""Characters of an owner's reason that are told; the session's `message` holds the whole."""
 
 _NO_SESSION = "There is no session to `continue`"
 
@@ -62,15 +66,15 @@ def ending_sentence(view: SessionView, *, whole: bool = True) -> str:
                 f" with more turns or take over.{said}"
             )
         case StopReason.STOPPED:
-            when, what = "", "It did NOT finish."
+            what = "It did NOT finish."
             if view.state is State.KILLED:
                 what += f" It was killed mid-turn before it came to a step ({killed_by(view)})."
             elif view.result or view.result_cut:
                 # a stop after a step leaves no answer, one at the end the whole of it
-                when, what = " at the end of its turn", "That turn is answered; no other was begun."
-            return (
-                f"Subagent {name} was stopped by its owner{when}{why}{what} `continue` resumes it."
-            )
+                what = "It was at the end of its turn, which is answered; no other was begun."
+            # the owner's own words: one line of ours, and none of the subagent's
+            reason = f": {_cut(on_one_line(view.message))}." if whole and view.message else "."
+            return f"Subagent {name} was stopped by its owner{reason} {what} `continue` resumes it."
         case StopReason.KILLED if view.turn == 0:
             return (
                 f"Subagent {name} never began ({killed_by(view)}); nothing was done. {_NO_SESSION}:"
@@ -91,6 +95,10 @@ def ending_sentence(view: SessionView, *, whole: bool = True) -> str:
                 f"Subagent {name} FAILED without finishing{why}Mend the cause, then"
                 " `continue` it or `start` afresh."
             )
+
+
+def _cut(words: str) -> str:
+    return words if len(words) <= REASON_LIMIT else words[:REASON_LIMIT] + "…"
 
 
 def killed_by(view: SessionView) -> str:
@@ -143,6 +151,14 @@ def tools_lost(view: SessionView) -> str:
     if view.cause is Cause.OOM:
         return f" Beside claude the kernel killed {what} of it."
     return f" The kernel killed {what} of it {_at_which_limit(view)}; claude itself went on."
+
+
+def remaining(what: str) -> str:
+    """What is said where an end has not been seen to be one."""
+    return (
+        f"Not all of it is known to be dead: {on_one_line(what)}. The daemon tries again at later ends"
+        " and at its next start; its log has more."
+    )
 
 
 def limit_lost(set_to: int, holds: int | None) -> str:
