@@ -186,7 +186,7 @@ async def _ask(call: Awaitable[CallToolResult]) -> CallToolResult:
         answer = await call
     except Exception as error:
         raise Gone from error
-    if answer.is_error and re.search("daemon is stopping|killed by daemon_stop", text(answer)):
+    if answer.is_error and re.search("daemon is stopping|the daemon stopped", text(answer)):
         raise Gone
     return answer
 
