@@ -250,6 +250,27 @@ async def test_a_kept_limit_that_does_not_fit_any_more_is_refused_with_its_own_m
     assert (await limited.ended()).memory_max_bytes == 512 * MIB
 
 
+async def test_an_end_that_cannot_be_seen_is_not_claimed(
+    anyio_backend: str, tmp_path: Path
+) -> None:
+    """Neither by the receipt of an interrupt nor by the notice."""
+    hierarchy, _ = plain_unit(tmp_path)
+    async with house(tmp_path, hierarchy=hierarchy, bound_s=0.2) as home:
+        await begin_to_work(home)
+        procs = leaf(home) / "cgroup.procs"
+        procs.unlink()
+        procs.mkdir()
+        set_events(leaf(home), "cgroup.events", populated=1)
+
+        reply, said = await home.supervisor.interrupt("agent", force=True)
+
+        assert not reply.ended
+        (notice,) = await home.notices()
+        for told in (said, notice["text"]):
+            assert "Not all of it is known to be dead: what else there is" in told
+            assert f"({procs}: Is a directory)" in told
+
+
 async def test_no_call_can_raise_the_limit(limited: House) -> None:
     with pytest.raises(Refused, match="it may only lower it"):
         await limited.begin(script(text("x")), memory_max="1G")

@@ -94,7 +94,7 @@ class House:
 
 @asynccontextmanager
 async def house(
-    root: Path, *, hierarchy: Hierarchy | None = None, **settings: Any
+    root: Path, *, hierarchy: Hierarchy | None = None, bound_s: float = 5.0, **settings: Any
 ) -> AsyncIterator[House]:
     """A supervisor below `root`; it is closed in the end, and nothing may be alive then.
 
@@ -120,7 +120,10 @@ async def house(
     # claude refuses to bypass permissions as root without it; children inherit ours
     os.environ["IS_SANDBOX"] = "1"
     containment = Containment.create(
-        identity=state_identity(made.state_dir), memory_max=made.memory_max, hierarchy=hierarchy
+        identity=state_identity(made.state_dir),
+        memory_max=made.memory_max,
+        hierarchy=hierarchy,
+        bound_s=bound_s,
     )
     containment.start()
     outbox = Outbox(made.state_dir, [DirSink(made.state_dir / "todos")])

@@ -36,6 +36,14 @@ class Extinguished:
     def complete(self) -> bool:
         return not self.survivors and not self.blind
 
+    @property
+    def remains(self) -> str:
+        """What is not known to be dead, in a phrase; empty where all of it is."""
+        told = [f"{process.pid} ({process.command})" for process in self.survivors]
+        if self.blind:
+            told.append(f"what else there is, since nobody can look ({self.blind})")
+        return ", ".join(told)
+
 
 def cannot_look(error: OSError) -> str:
     """Why, in a few words."""

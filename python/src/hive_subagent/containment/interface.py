@@ -55,6 +55,10 @@ class Enclosure(Protocol):
     def survivors(self) -> Sequence[ProcessInfo]:
         """What the last `end` could not kill: uninterruptible, or another user's."""
 
+    @property
+    def remains(self) -> str:
+        """What the last `end` does not know to be dead, in a phrase; empty where all of it is."""
+
     def launcher(self, argv: Sequence[str]) -> list[str]:
         """What to execute so that the process is inside before `argv` runs; same pid.
 

@@ -63,6 +63,7 @@ class SessionEnclosure:
         self._cpu_ticks = 0
         self._spent_ticks = 0
         self.survivors: Sequence[ProcessInfo] = ()
+        self.remains = ""
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -94,7 +95,7 @@ class SessionEnclosure:
         except BaseException:
             self._ending = None
             raise
-        self.survivors = tuple(ended.survivors)
+        self.survivors, self.remains = tuple(ended.survivors), ended.remains
         self.entry.ended = ended.complete
         if not ended.complete:
             self._ending = None  # another call tries again

@@ -21,7 +21,7 @@ from hive_subagent.containment import Containment, Enclosure
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.models import Cause, StartReply, State, StopReason
 from hive_subagent.runs import refusals, wording
-from hive_subagent.runs.endings import limit_lost
+from hive_subagent.runs.endings import limit_lost, remaining
 from hive_subagent.runs.happenings import finished, started
 from hive_subagent.runs.holding import archive, identify, settle_in, take_lock
 from hive_subagent.runs.launch import Launch, McpAccess, grant_for, invoke, permissions_of
@@ -246,6 +246,8 @@ class Carrier:
             # what it may not do itself, we do not do for it
             missed.append(wording.reports_left(reports))
             reports = []
+        if run.remains:
+            missed.append(remaining(run.remains))
         if (set_to := finish.usage.memory_max_lost) is not None:
             missed.append(limit_lost(set_to, finish.usage.memory_max_bytes))
         self._tell(session, reports, missed)

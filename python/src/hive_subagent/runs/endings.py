@@ -156,8 +156,8 @@ def tools_lost(view: SessionView) -> str:
 def remaining(what: str) -> str:
     """What is said where an end has not been seen to be one."""
     return (
-        f"Not all of it is known to be dead: {on_one_line(what)}. The daemon tries again at later ends"
-        " and at its next start; its log has more."
+        f"Not all of it is known to be dead: {on_one_line(what)}. The daemon tries again at later"
+        " ends and at its next start; its log has more."
     )
 
 

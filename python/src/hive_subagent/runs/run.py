@@ -248,6 +248,11 @@ class Run:
         return self._enclosure.usage()
 
     @property
+    def remains(self) -> str:
+        """What is not known to be dead after the end; empty where all of it is."""
+        return self._enclosure.remains
+
+    @property
     def containment(self) -> Containment:
         """How it is kept together."""
         return self._enclosure.kind

@@ -169,7 +169,7 @@ class Supervisor:
             name=name,
             session_id=session.record.session_id,
             forced=force,
-            ended=True,
+            ended=not (session.run and session.run.remains),
             processes=died,
             left_out=left_out,
         )
@@ -180,6 +180,7 @@ class Supervisor:
             ended_view(session.record),
             queued=queued,
             resumed=session.resumed,
+            remains=session.run.remains if session.run else "",
             older=session_id if session_id != reply.session_id else None,
         )
 

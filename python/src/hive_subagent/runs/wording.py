@@ -15,7 +15,14 @@ from hive_subagent.models import (
     StopReason,
     Undelivered,
 )
-from hive_subagent.runs.endings import ending, ending_sentence, killed_by, quoted, tools_lost
+from hive_subagent.runs.endings import (
+    ending,
+    ending_sentence,
+    killed_by,
+    quoted,
+    remaining,
+    tools_lost,
+)
 from hive_subagent.visible import on_one_line
 
 BROKEN = "the daemon itself failed at this; its log has the trace"
@@ -142,12 +149,18 @@ def _age(seconds: float | None) -> str:
 
 
 def interrupted(
-    reply: InterruptReply, view: SessionView, *, queued: bool, resumed: bool, older: str | None
+    reply: InterruptReply,
+    view: SessionView,
+    *,
+    queued: bool,
+    resumed: bool,
+    older: str | None,
+    remains: str = "",
 ) -> str:
     """The answer of `interrupt`.
 
     `queued` says that it only waited for a place, `resumed` that its session was there before it,
-    `older` is the session that its name means where it left none.
+    `older` is the session that its name means where it left none, `remains` what may live on.
     """
     how = "by force" if reply.forced else "gently"
     if not reply.forced and view.signal == "SIGKILL":
@@ -171,6 +184,8 @@ def interrupted(
         told = f"It had ended before that took effect: {ending_sentence(view)}"
     if older is not None:
         told += f" (Its name means the earlier session {older} again.)"
+    if remains:
+        told += f"\n{remaining(remains)}"
     return f"`{reply.name}` {did}. {told}\n{_dead(reply)}"
 
 
