@@ -5,6 +5,7 @@ In the tree of plain files the test moves; where there is a cgroup v2 to write, 
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import signal
@@ -38,8 +39,11 @@ resource.setrlimit(10, (resource.getrlimit(10)[1],) * 2)
 print(os.getpid(), flush=True)
 for fd in range(3):
     os.dup2(os.open("/dev/null", os.O_RDWR), fd)
-os.execve("/bin/sleep", ["sleep", "1000"], {})
+os.execve("/bin/bash", ["bash", "-c", sys.argv[3]], {})
 """
+
+SLEEP = "exec sleep 1000"
+STORM = "for ((i = 0; i < 1000; i++)); do setsid sleep 1000 & sleep 0.002; done; exec sleep 1000"
 
 
 @pytest.fixture
@@ -218,7 +222,7 @@ async def test_a_run_that_moves_itself_is_ended_by_the_kernel_too(
     assert hierarchy.own is not None
     unit = hierarchy.root / hierarchy.own.lstrip("/").split("/")[0]
     run("exec sleep 1000")
-    escaping = run([sys.executable, "-c", MOVE, str(unit / place), "0"])
+    escaping = run([sys.executable, "-c", MOVE, str(unit / place), "0", SLEEP])
     moved = int(await escaping.line())
     assert await escaping.exited() == 0
     await until(lambda: "sleep" in Path(f"/proc/{moved}/comm").read_text())
@@ -231,6 +235,44 @@ async def test_a_run_that_moves_itself_is_ended_by_the_kernel_too(
     assert not (unit / "supervisor/deep").exists()
 
 
+async def test_a_run_that_forks_in_the_daemons_own_leaf_is_ended_all_the_same(
+    run: Run, hierarchy: Hierarchy
+) -> None:
+    """R10: there is no cgroup to be killed as a whole."""
+    assert hierarchy.root is not None
+    assert hierarchy.own is not None
+    supervisor = hierarchy.root / hierarchy.own.lstrip("/")
+    run("exec sleep 1000")
+    escaping = run([sys.executable, "-c", MOVE, str(supervisor), "0", STORM])
+    await escaping.line()
+    await until(lambda: len((supervisor / "cgroup.procs").read_text().split()) > 20)
+
+    await escaping.enclosure.end()
+
+    assert (supervisor / "cgroup.procs").read_text() == ""
+    assert list(escaping.enclosure.survivors) == []
+
+
+async def test_who_comes_into_a_leaf_that_is_being_closed_is_ended(
+    contained: Containment, unit: Path, wiped: subprocess.Popen[bytes]
+) -> None:
+    class Held(PlainDirectories):
+        def remove(self, path: Path) -> None:
+            raise OSError(errno.EBUSY, "somebody came in")
+
+    hierarchy, _ = plain_unit(unit, subgroup="supervisor")
+    held = Hierarchy(root=hierarchy.root, own=hierarchy.own, directories=Held())
+    containment = Containment.create(identity=secrets.token_hex(8), hierarchy=held)
+    enclosure = containment.open("one")
+    await enclosure.end()
+    put(unit / "our.service/run-one", wiped.pid)
+
+    enclosure.close()
+
+    await gone(wiped.pid)
+    assert wiped.wait() == -signal.SIGKILL
+
+
 async def test_a_cgroup_too_deep_for_any_path_hides_nobody_and_holds_nothing_up(
     run: Run, hierarchy: Hierarchy, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -239,7 +281,7 @@ async def test_a_cgroup_too_deep_for_any_path_hides_nobody_and_holds_nothing_up(
     assert hierarchy.own is not None
     unit = hierarchy.root / hierarchy.own.lstrip("/").split("/")[0]
     run("exec sleep 1000")
-    escaping = run([sys.executable, "-c", MOVE, str(unit / "mine"), "25"])
+    escaping = run([sys.executable, "-c", MOVE, str(unit / "mine"), "25", SLEEP])
     moved = int(await escaping.line())
     assert await escaping.exited() == 0
     try:

@@ -93,8 +93,8 @@ class CgroupEnclosure(SessionEnclosure):
 
     def _strike(self, found: Mapping[int, Process]) -> None:
         self._outside.strike()
-        if not self.leaf.kill():
-            super()._strike(found)
+        self.leaf.kill()
+        super()._strike(found)
 
     async def _extinguish(self) -> Extinguished:
         self._last = None

@@ -177,6 +177,8 @@ class Containment:
         if (mine := self._open.get(entry.run_id)) is not None and mine.entry is entry:
             del self._open[entry.run_id]
             self._roll.remove(entry)
+            # one that moved into the leaf after its last look keeps that from being removed
+            self._end_strangers_soon()
 
     def _reaped(self, owner: str, process: Process) -> None:
         if (enclosure := self._open.get(owner)) is not None:
