@@ -49,8 +49,8 @@ def accepted(reply: DelegateReply) -> str:
     return (
         f"Delegation `{reply.delegation}` hands out {_count(len(reply.children), 'task')}:"
         f" {listed}.{queue} Each has {reply.timeout_s:g} s for its own work. One notice tells you"
-        f" of all {policy}; `wait` waits for that and `interrupt` cancels them all, both by the id of"
-        " the delegation. Each child also answers to its name."
+        f" of all {policy}; `wait` waits for that and `interrupt` cancels them all, both by the"
+        " id of the delegation. Each child also answers to its name."
     )
 
 
