@@ -59,7 +59,10 @@ async def _crash_amid(daemon: Daemon, work: Work, number: int, random: Random) -
         if old is not None and any(old.name == call.name for call in calls):
             old = None
         call = work.new("start", old.name if old else f"r{number}-{index}", random)
-        call.dir = old.dir if old else random.choice(["", ELSEWHERE])
+        # all sessions of a name begin where its first one did: which of them a call that nobody
+        # answered has left behind is not known
+        first = next(before for before in work.calls if before.name == call.name)
+        call.dir = random.choice(["", ELSEWHERE]) if first is call else first.dir
         call.daemon_died = True
         calls.append(call)
     delay = random.uniform(0, random.choice([0.1, 1.0, 2.5]))
