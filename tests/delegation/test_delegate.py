@@ -10,6 +10,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from support.daemon import Daemon
+from support.processes import until
 from support.stub import HANG, bash, script, text
 
 from delegation.handing import delegate, ends, over, says, tasks, until_state, until_there
@@ -81,6 +82,8 @@ async def test_a_call_that_cannot_be_carried_out_changes_nothing(
     daemon: Daemon, fault: str
 ) -> None:
     arguments, culprit = REFUSALS[fault]
+    # a notice of the test before may still be on its way
+    await until(lambda: daemon.owed() == [], "its delivery")
     kept = sorted(path.name for path in daemon.state_dir.glob("*/*"))
     assert culprit in await daemon.refused("delegate", **arguments)
     assert sorted(path.name for path in daemon.state_dir.glob("*/*")) == kept

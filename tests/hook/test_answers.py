@@ -110,7 +110,7 @@ def test_with_arguments_it_does_not_know_it_does_nothing_and_says_so(
 @pytest.mark.parametrize("whom", ["main", "subagents"])
 @pytest.mark.parametrize(
     "given",
-    [b"", b"{", b"[]", b'{"agent_id": "a6b6", "x": ' + b"[" * 5_000 + b"]" * 5_000 + b"}"],
+    [b"", b"{", b"[]", b'{"agent_id": "a6b6", "x": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"],
     ids=["nothing", "half", "list", "deep"],
 )
 def test_an_event_that_cannot_be_read_is_nobodys(channel: Channel, whom: str, given: bytes) -> None:
