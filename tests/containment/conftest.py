@@ -7,6 +7,7 @@ import os
 import secrets
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -86,12 +87,9 @@ def identity(anyio_backend: str) -> str:
     return secrets.token_hex(8)
 
 
-@pytest.fixture(params=["session", "cgroup"])
-def hierarchy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hierarchy]:
-    """No cgroup at all, or a real one that this process may divide, where there is one."""
-    if request.param == "session":
-        yield Hierarchy(root=tmp_path, own="/none")
-        return
+@contextmanager
+def real_hierarchy() -> Iterator[Hierarchy]:
+    """A cgroup v2 that this process may divide; skips the test where there is none."""
     root = next((m for m in MOUNTS if (m / "cgroup.controllers").exists()), None)
     if root is None or not os.access(root, os.W_OK):
         pytest.skip("needs a cgroup v2 that may be written")
@@ -103,6 +101,21 @@ def hierarchy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hierar
     finally:
         supervisor.rmdir()
         supervisor.parent.rmdir()
+
+
+@pytest.fixture
+def unit(tmp_path: Path) -> Path:
+    return tmp_path / "our.service"
+
+
+@pytest.fixture(params=["session", "cgroup"])
+def hierarchy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hierarchy]:
+    """No cgroup at all, or a real one that this process may divide, where there is one."""
+    if request.param == "session":
+        yield Hierarchy(root=tmp_path, own="/none")
+        return
+    with real_hierarchy() as made:
+        yield made
 
 
 @pytest.fixture

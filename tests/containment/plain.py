@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+from hive_subagent.containment import Containment
 from hive_subagent.containment.cgroupfs import Directories
 from hive_subagent.containment.delegation import Hierarchy
 
@@ -52,3 +55,18 @@ def plain_unit(root: Path, *, subgroup: str = "supervisor") -> tuple[Hierarchy, 
 def set_events(cgroup: Path, name: str = "memory.events", **counts: int) -> None:
     """Rewrite an events file, as the kernel does after something has happened."""
     (cgroup / name).write_text("".join(f"{key} {value}\n" for key, value in counts.items()))
+
+
+@asynccontextmanager
+async def plain_containment(
+    place: Path, identity: str, *, bound_s: float = 5.0, memory_max: int | None = None
+) -> AsyncIterator[Containment]:
+    """A containment in a unit of plain files below `place`; everything in it is ended."""
+    hierarchy, _ = plain_unit(place)
+    made = Containment.create(
+        identity=identity, hierarchy=hierarchy, memory_max=memory_max, bound_s=bound_s
+    )
+    made.start()
+    yield made
+    await made.end_everything()
+    await made.stop()

@@ -17,24 +17,15 @@ from hive_subagent.containment.oom import OomAccount
 from hive_subagent.inotify import Watches
 
 from .conftest import BASE_ENVIRONMENT, is_alive, until
-from .plain import PlainDirectories, plain_unit, set_events
-
-
-@pytest.fixture
-def unit(tmp_path: Path) -> Path:
-    return tmp_path / "our.service"
+from .plain import PlainDirectories, plain_containment, plain_unit, set_events
 
 
 @pytest.fixture
 async def contained(
     anyio_backend: str, tmp_path: Path, identity: str
 ) -> AsyncIterator[Containment]:
-    hierarchy, _ = plain_unit(tmp_path)
-    made = Containment.create(identity=identity, memory_max=512 << 20, hierarchy=hierarchy)
-    made.start()
-    yield made
-    await made.end_everything()
-    await made.stop()
+    async with plain_containment(tmp_path, identity, memory_max=512 << 20) as made:
+        yield made
 
 
 def spawn(enclosure: Enclosure, *argv: str) -> subprocess.Popen[bytes]:

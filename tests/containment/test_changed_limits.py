@@ -16,24 +16,15 @@ from hive_subagent.containment import Containment
 from hive_subagent.errors import Refused
 
 from .conftest import gone
-from .plain import plain_unit
-
-
-@pytest.fixture
-def unit(tmp_path: Path) -> Path:
-    return tmp_path / "our.service"
+from .plain import plain_containment
 
 
 @pytest.fixture
 async def contained(
     anyio_backend: str, tmp_path: Path, identity: str
 ) -> AsyncIterator[Containment]:
-    hierarchy, _ = plain_unit(tmp_path)
-    made = Containment.create(identity=identity, hierarchy=hierarchy)
-    made.start()
-    yield made
-    await made.end_everything()
-    await made.stop()
+    async with plain_containment(tmp_path, identity) as made:
+        yield made
 
 
 async def test_a_limit_that_was_lifted_is_not_told_as_holding(

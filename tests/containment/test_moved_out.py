@@ -18,24 +18,15 @@ import pytest
 from hive_subagent.containment import Containment, Enclosure, Hierarchy
 
 from .conftest import BASE_ENVIRONMENT, gone, is_alive
-from .plain import PlainDirectories, plain_unit
-
-
-@pytest.fixture
-def unit(tmp_path: Path) -> Path:
-    return tmp_path / "our.service"
+from .plain import PlainDirectories, plain_containment, plain_unit
 
 
 @pytest.fixture
 async def contained(
     anyio_backend: str, tmp_path: Path, identity: str
 ) -> AsyncIterator[Containment]:
-    hierarchy, _ = plain_unit(tmp_path)
-    made = Containment.create(identity=identity, hierarchy=hierarchy, bound_s=2.0)
-    made.start()
-    yield made
-    await made.end_everything()
-    await made.stop()
+    async with plain_containment(tmp_path, identity, bound_s=2.0) as made:
+        yield made
 
 
 @pytest.fixture

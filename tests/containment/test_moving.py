@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +11,7 @@ import pytest
 
 from hive_subagent.containment import Hierarchy
 
-from .conftest import MOUNTS, Run, gone, is_alive, until
+from .conftest import Run, gone, is_alive, real_hierarchy, until
 
 MOVE = """
 import os, resource, sys
@@ -43,17 +41,8 @@ STORM = "for ((i = 0; i < 1000; i++)); do setsid sleep 1000 & sleep 0.002; done;
 @pytest.fixture
 def hierarchy() -> Iterator[Hierarchy]:
     """A real one that this process may divide."""
-    root = next((m for m in MOUNTS if (m / "cgroup.controllers").exists()), None)
-    if root is None or not os.access(root, os.W_OK):
-        pytest.skip("needs a cgroup v2 that may be written")
-    name = f"hive-subagent-test-{secrets.token_hex(4)}"
-    supervisor = root / name / "supervisor"
-    supervisor.mkdir(parents=True)
-    try:
-        yield Hierarchy(root=root, own=f"/{name}/supervisor")
-    finally:
-        supervisor.rmdir()
-        supervisor.parent.rmdir()
+    with real_hierarchy() as made:
+        yield made
 
 
 @pytest.mark.parametrize("place", [".", "supervisor", "supervisor/deep", "mine", "mine/deep"])

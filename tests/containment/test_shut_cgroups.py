@@ -15,27 +15,17 @@ import pytest
 from hive_subagent.containment import Containment
 
 from .capabilities import mode_bits_obeyed
-from .plain import plain_unit, set_events
-
-
-@pytest.fixture
-def unit(tmp_path: Path) -> Path:
-    return tmp_path / "our.service"
+from .plain import plain_containment, set_events
 
 
 @pytest.fixture
 async def contained(
     anyio_backend: str, tmp_path: Path, identity: str
 ) -> AsyncIterator[Containment]:
-    hierarchy, _ = plain_unit(tmp_path)
-    made = Containment.create(
-        identity=identity, memory_max=512 << 20, hierarchy=hierarchy, bound_s=0.5
-    )
-    made.start()
-    with mode_bits_obeyed():
-        yield made
-        await made.end_everything()
-    await made.stop()
+    async with plain_containment(tmp_path, identity, memory_max=512 << 20, bound_s=0.5) as made:
+        with mode_bits_obeyed():
+            yield made
+            await made.end_everything()
 
 
 @pytest.fixture

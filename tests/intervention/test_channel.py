@@ -6,7 +6,6 @@ import os
 import select
 import shutil
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -17,47 +16,7 @@ import pytest
 from hive_subagent import inotify
 from hive_subagent.intervention.channel import Channel
 from hive_subagent.intervention.notes import TEXT_LIMIT
-
-BOUND_S = 20.0
-
-
-class Parent:
-    """Writes files, and remembers what came out at the other end."""
-
-    def __init__(self, directory: Path) -> None:
-        self.got: list[tuple[str, str]] = []
-        self.ids: list[str] = []
-        self._came = anyio.Event()
-        self.channel = Channel(directory, watches=inotify.Watches(), put=self._put)
-        self.directory = directory
-
-    def _put(self, kind: str, text: str, id: str) -> None:
-        self.got.append((kind, text))
-        self.ids.append(id)
-        self._came.set()
-
-    async def until(self, condition: Callable[[], bool]) -> None:
-        with anyio.fail_after(BOUND_S):
-            while not condition():
-                self._came = anyio.Event()
-                await self._came.wait()
-
-    def write(self, name: str, content: bytes) -> None:
-        (self.directory / name).write_bytes(content)
-
-    def move_in(self, name: str, content: bytes) -> None:
-        draft = self.directory.parent / f"draft-{name}"
-        draft.write_bytes(content)
-        draft.rename(self.directory / name)
-
-    @property
-    def output(self) -> str:
-        file = self.directory / "output.txt"
-        return file.read_text() if file.exists() else ""
-
-    @property
-    def files(self) -> list[str]:
-        return sorted(os.listdir(self.directory))
+from intervention.parent import BOUND_S, Parent
 
 
 @pytest.fixture
