@@ -13,7 +13,7 @@ from mcp.server import MCPServer
 from hive_subagent.delegation.delegations import Delegations
 from hive_subagent.delegation.roles import read_roles
 from hive_subagent.intervention.interventions import Interventions
-from hive_subagent.models import Cause, SessionView, State, StopReason
+from hive_subagent.models import Cause, FailureCause, SessionView, State, StopReason
 from hive_subagent.runs.registry import Registry
 from hive_subagent.runs.supervisor import Supervisor
 from hive_subagent.servers.agent import build_agent_server
@@ -64,6 +64,8 @@ def test_every_field_of_a_session_is_described() -> None:
     assert set(SessionView.model_fields) <= described
     assert {state.value for state in State} <= described
     assert {cause.value for cause in Cause} <= described
+    causes = set(re.findall(r"^\| `(\w+)`", section("Causes of a failure"), re.MULTILINE))
+    assert causes == {"cause", *(cause.value for cause in FailureCause)}
 
 
 def test_every_stop_reason_stands_in_the_table_of_endings() -> None:

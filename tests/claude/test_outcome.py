@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hive_subagent.claude.conversation import Conversation
 from hive_subagent.claude.outcome import Completed, Exit, Failed, Killed, Outcome, decide
-from hive_subagent.models import Cause
+from hive_subagent.models import Cause, FailureCause
 
 
 def result(
@@ -49,13 +49,13 @@ ROWS: list[tuple[str, dict[str, Any] | None, int, Outcome]] = [
         "an API error, 2.1.332",
         result(is_error=True, terminal_reason="api_error", text="Failed to authenticate."),
         1,
-        Failed("Failed to authenticate."),
+        Failed("Failed to authenticate.", FailureCause.AUTH),
     ),
     (
         "a prompt too long",
         result(is_error=True, terminal_reason="prompt_too_long", text="Prompt is too long"),
         1,
-        Failed("Prompt is too long"),
+        Failed("Prompt is too long", FailureCause.CONTEXT),
     ),
     (
         "--max-turns",
@@ -99,13 +99,13 @@ ROWS: list[tuple[str, dict[str, Any] | None, int, Outcome]] = [
         "a hook that stopped the turn",
         result(terminal_reason="hook_stopped", text=""),
         0,
-        Failed("claude ended with hook_stopped"),
+        Failed("claude ended with hook_stopped", FailureCause.BLOCKED),
     ),
     (
         "a Stop hook that prevented going on",
         result(terminal_reason="stop_hook_prevented", text=""),
         0,
-        Failed("claude ended with stop_hook_prevented"),
+        Failed("claude ended with stop_hook_prevented", FailureCause.BLOCKED),
     ),
     (
         "a message with priority now",

@@ -24,7 +24,7 @@ async def test_a_child_that_cannot_be_kept_has_failed_and_was_interrupted_by_nob
     sessions = await over(world, reply["delegation"])
     notice = await world.notice(reply["delegation"])
     child = notice["children"][0]
-    assert (child["end"], child["state"], child["cause"]) == ("failed", "failed", None)
+    assert (child["end"], child["state"], child["cause"]) == ("failed", "failed", "other")
     assert "names/unkept cannot be written" in child["message"]
     assert "may be half done" in child["message"]
     assert (sessions[0]["state"], sessions[0]["message"]) == ("failed", child["message"])

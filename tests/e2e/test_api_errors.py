@@ -10,29 +10,50 @@ from e2e.world import World
 
 pytestmark = pytest.mark.e2e
 
+AT_ONCE = {"retry-after": "0"}
+
 
 @on_both_versions
 @pytest.mark.parametrize(
-    ("failure", "words"),
+    ("failure", "words", "cause"),
     [
-        (Fail(status=400, message="bad-request-here"), "bad-request-here"),
-        (Fail(status=401, message="who-are-you"), "401"),
-        (Fail(status=529, message="overloaded-here", headers={"retry-after": "0"}), "529"),
+        (Fail(status=400, message="bad-request-here"), "bad-request-here", "other"),
+        (Fail(status=400, message="prompt is too long: 9 > 8"), "Prompt is too long", "context"),
+        (Fail(status=401, message="who-are-you"), "401", "auth"),
+        (Fail(status=404, message="model: nope"), "selected model", "model"),
+        (Fail(status=429, message="slow-down", headers=AT_ONCE), "slow-down", "rate_limit"),
+        (Fail(status=529, message="overloaded-here", headers=AT_ONCE), "529", "overloaded"),
     ],
-    ids=["400", "401", "529"],
+    ids=["400", "too-long", "401", "404", "429", "529"],
 )
-async def test_an_api_error_fails_the_run_with_its_words(
-    world: World, failure: Fail, words: str
+async def test_an_api_error_fails_the_run_with_its_words_and_its_cause(
+    world: World, failure: Fail, words: str, cause: str
 ) -> None:
-    """The result line says subtype "success"; retries are cut by CLAUDE_CODE_MAX_RETRIES."""
+    """The result line says subtype "success"; retries are cut by CLAUDE_CODE_MAX_RETRIES.
+
+    Issue 9, 32.
+    """
     async with world.daemon():
         await world.start("lint", world.api.script(failure))
         session = await world.ended("lint")
     assert (session["state"], session["stop_reason"]) == ("failed", "failed")
     assert words in session["message"]
+    assert session["cause"] == cause
     [notice] = world.notices()
     assert notice["kind"] == "failed"
     assert words in notice["text"]
+
+
+@on_both_versions
+async def test_without_a_login_the_advice_is_for_the_operator(world: World) -> None:
+    """Issue 9, 32."""
+    world.environment = {"ANTHROPIC_API_KEY": ""}
+    async with world.daemon():
+        await world.start("lint", world.api.script())
+        session = await world.ended("lint")
+    assert (session["state"], session["cause"]) == ("failed", "auth")
+    [notice] = world.notices()
+    assert "the operator has to log in" in notice["text"]
 
 
 async def test_an_error_in_a_later_turn_ends_the_goal_loop(world: World) -> None:

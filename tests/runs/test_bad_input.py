@@ -69,6 +69,26 @@ def dangling(root: Path) -> str:
     return str(root / "link.md")
 
 
+def latin_1(root: Path) -> str:
+    (root / "latin-1.md").write_bytes(b"# Brief\nCaf\xe9\n")
+    return str(root / "latin-1.md")
+
+
+def utf_16(root: Path) -> str:
+    (root / "utf-16.md").write_bytes("\ufeffx".encode("utf-16-le"))
+    return str(root / "utf-16.md")
+
+
+def cut_character(root: Path) -> str:
+    (root / "cut.md").write_bytes("Caf\u00e9".encode()[:-1])
+    return str(root / "cut.md")
+
+
+def byte_order_mark(root: Path) -> str:
+    (root / "mark.md").write_bytes(b"\xef\xbb\xbf\n")
+    return str(root / "mark.md")
+
+
 PROMPT_FILES: dict[Make, str] = {
     missing: "No such file",
     directory: "is not a regular file",
@@ -77,6 +97,10 @@ PROMPT_FILES: dict[Make, str] = {
     listening_socket: "is not a regular file",
     blank: "is blank",
     dangling: "No such file",
+    latin_1: r"is not UTF-8: byte 0xe9 at offset 11 \(line 2\); save it as UTF-8",
+    utf_16: r"is not UTF-8: byte 0xff at offset 0 \(line 1\)",
+    cut_character: r"is not UTF-8: byte 0xc3 at offset 3",
+    byte_order_mark: "is blank",
     lambda root: "": "is not a regular file",
     lambda root: "x\0y": "holds a NUL byte",
     lambda root: "y" * 5000: "is longer than a path can be",
@@ -136,6 +160,7 @@ def test_a_name_that_passes_can_be_no_flag_no_path_and_no_second_line(name: str)
 
 @pytest.mark.parametrize("make", PROMPT_FILES, ids=lambda make: make.__name__)
 async def test_a_bad_prompt_file_is_refused(home: House, make: Make) -> None:
+    """Issue 9, 13: what is not UTF-8 would reach the model as replacement characters."""
     call = home.supervisor.start("agent", make(home.root))
     await refused(home, call, f"prompt_file.*{PROMPT_FILES[make]}")
 

@@ -48,8 +48,8 @@ def killed(does: str, cause: str, name: str | None, **more: Any) -> Row:
     return Row(does, "killed", "killed", "killed", cause=cause, signal=name, **more)
 
 
-def failed(does: str, message: str, **more: Any) -> Row:
-    return Row(does, "failed", "failed", "failed", message=message, **more)
+def failed(does: str, message: str, cause: str = "other", **more: Any) -> Row:
+    return Row(does, "failed", "failed", "failed", message=message, cause=cause, **more)
 
 
 def result_line(**fields: Any) -> str:
@@ -107,19 +107,21 @@ ROWS = {
     "the daemon stops on a deaf child": killed(
         script({"hang_deaf": True}), "daemon_stop", "SIGKILL", by="stop"
     ),
-    "an API error": failed(script({"api_error": 529}), "Overloaded"),
+    "an API error": failed(script({"api_error": 529}), "Overloaded", "overloaded"),
     "no result and exit zero": failed(script(text("nearly"), {"exit": 0}), "gave no result"),
     "no result and exit one": failed(script({"stderr": "no luck\n"}, {"exit": 1}), "no luck"),
     "torn output": failed(script({"truncate": 65536}), "gave no result"),
     "a hook that stops it": failed(
-        script({"result": {"terminal_reason": "hook_stopped", "result": ""}}), "hook_stopped"
+        script({"result": {"terminal_reason": "hook_stopped", "result": ""}}),
+        "hook_stopped",
+        "blocked",
     ),
     "a limit of claude itself": failed(
         script({"raw": result_line(subtype="error_max_turns", is_error=True, errors=["2 turns"])}),
         "2 turns",
     ),
     "a failure in the first turn of a goal": failed(
-        script({"api_error": 529}), "Overloaded", further=GOAL
+        script({"api_error": 529}), "Overloaded", "overloaded", further=GOAL
     ),
 }
 STOPPED = [row for row in ROWS if ROWS[row].by == "stop"]

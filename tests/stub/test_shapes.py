@@ -105,6 +105,32 @@ def test_an_interrupted_bash_ends_as_measured(home: Home, version: str) -> None:
     )
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("step", "case"),
+    [
+        ({"api_error": 401}, "401"),
+        ({"api_error": 529}, "529"),
+        ({"api_error": None}, "refused"),
+        ({"api_error": "login"}, "nologin"),
+        ({"api_error": "refusal"}, "refusal"),
+        ({"api_error": 429, "resets_at": 1796101722}, "oauth-429"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+def test_a_failure_has_the_measured_fields(home: Home, version: str, step: Json, case: str) -> None:
+    recorded = (SAMPLES.parent / "failures" / f"{version}.jsonl").read_text().splitlines()
+    theirs = next(line["result"] for line in map(json.loads, recorded) if line["case"] == case)
+    claude = home.say(directive(step), version=version)
+    ours = claude.result()
+    for key in ("is_error", "api_error_status", "stop_reason", "terminal_reason"):
+        assert ours[key] == theirs[key]
+    assert [key for key in ours if key in theirs] == list(theirs)
+    if "resets_at" in step:
+        assert ours["result"] == theirs["result"]
+        assert any(of("rate_limit_event")(line) for line in claude.seen)
+
+
 @pytest.mark.parametrize(
     ("status", "name"), [(401, "api-error-401"), (404, "api-error-model-not-found")]
 )

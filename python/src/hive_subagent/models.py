@@ -5,49 +5,18 @@ Every model is frozen. Ages and grace times are seconds, sizes bytes, costs US d
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from hive_subagent.states import Cause as Cause
+from hive_subagent.states import FailureCause as FailureCause
+from hive_subagent.states import State as State
+from hive_subagent.states import StopReason as StopReason
+
 
 class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True)
-
-
-class State(StrEnum):
-    """Where a session stands now; only a child of a delegation is ever queued."""
-
-    QUEUED = "queued"
-    STARTING = "starting"
-    RUNNING = "running"
-    IDLE = "idle"
-    NEED_HELP = "need_help"
-    KILLED = "killed"
-    FAILED = "failed"
-
-
-class StopReason(StrEnum):
-    """Why the last run ended; also the `kind` of its notice, save for `turn_ended`."""
-
-    TURN_ENDED = "turn_ended"
-    GOAL_REACHED = "goal_reached"
-    NEED_HELP = "need_help"
-    TURN_CAP = "turn_cap"
-    STOPPED = "stopped"
-    KILLED = "killed"
-    FAILED = "failed"
-
-
-class Cause(StrEnum):
-    """What killed a run."""
-
-    OOM = "oom"
-    SIGNAL = "signal"
-    INTERRUPT = "interrupt"
-    TIMEOUT = "timeout"
-    CANCELLED = "cancelled"
-    DAEMON_STOP = "daemon_stop"
 
 
 Containment = Literal["cgroup", "session"]
@@ -67,10 +36,21 @@ InterventionState = Literal["queued", "delivered", "missed"]
 
 
 class OpenTool(Frozen):
-    """A tool call that has been announced and not answered yet."""
+    """A tool call that has been announced and not answered yet.
+
+    `input` is the beginning of what it was called with, on one line.
+    """
 
     name: str
     age_s: float
+    input: str = ""
+
+
+class McpServerStatus(Frozen):
+    """An MCP server that a run was given and that did not connect; `status` is claude's word."""
+
+    name: str
+    status: str
 
 
 class ApiRetry(Frozen):
@@ -130,7 +110,7 @@ class Previous(Frozen):
     """How the run before this one ended, where that matters to whoever continues it."""
 
     state: State
-    cause: Cause | None
+    cause: Cause | FailureCause | None
     signal: str | None
 
 
@@ -138,14 +118,20 @@ class RunFigures(Frozen):
     """How a run stands or ended, and what it has used; null where unknown or not counted.
 
     `message` is what need_help asked, what the goal's report or an owner's stop said, or claude's
-    own words for a failure. `oom_kills` counts the processes that the kernel killed for memory,
-    claude or its tools, at the limit that `oom_scope` names. `cost_usd` is this run's share.
+    own words for a failure. `resets_at` is when the limit ends that a run failed at (RFC 3339,
+    UTC), `last_text` the last that a run said which gave no answer. `oom_kills` counts the
+    processes that the kernel killed for memory, claude or its tools, at the limit that `oom_scope`
+    names. `cost_usd` is this run's share.
     """
 
-    cause: Cause | None = None
+    cause: Cause | FailureCause | None = None
     signal: str | None = None
     message: str | None = None
+    resets_at: str | None = None
     result: str | None = None
+    result_file: str | None = None
+    last_text: str | None = None
+    mcp_servers: list[McpServerStatus] = []
     turn: int = 1
     max_turns: int = 1
     turn_timeout_s: float | None = None

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer
 
-from hive_subagent.models import Cause, Frozen, State, StopReason
+from hive_subagent.models import Cause, FailureCause, Frozen, State, StopReason
 
 NoticeKind = Literal[
     "finished",
@@ -50,7 +50,7 @@ class ToldChild(Frozen):
     end: ChildEnd
     state: State
     stop_reason: StopReason | None
-    cause: Cause | None
+    cause: Cause | FailureCause | None
     signal: str | None
     message: str | None
     result: str | None
@@ -102,7 +102,7 @@ class RunEvent(Frozen):
     at: str
     state: State | None = None
     stop_reason: StopReason | None = None
-    cause: Cause | None = None
+    cause: Cause | FailureCause | None = None
     signal: str | None = None
     cost_usd: float | None = None
     duration_s: float | None = None

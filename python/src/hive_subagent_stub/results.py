@@ -100,7 +100,12 @@ def _new(stub: Stub, turn: Turn, ending: Ending) -> Json:
     if failed:
         line["errors"] = ending.errors
     else:
-        line |= {"api_error_status": ending.api_status, "result": ending.text}
+        line["api_error_status"] = ending.api_status
+        if ending.api_type:
+            line["api_error_type"] = ending.api_type
+        if ending.api_error:
+            line["api_error"] = ending.api_error
+        line["result"] = ending.text
     if timed:
         line["ttft_ms"] = turn.first_token_ms
     line |= {"type": "result", "duration_ms": _milliseconds(turn), "uuid": uuid4()}

@@ -25,6 +25,8 @@ class Ending:
         self.stop_reason: str | None = "end_turn"
         self.text = ""
         self.api_status: int | None = None
+        self.api_type: str | None = None
+        self.api_error: str | None = None
         self.errors: list[str] = []
         self.overrides: Json = {}
         self.without: list[str] = []

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hive_subagent.claude import protocol
+from hive_subagent.claude.failures import resets_at
 from hive_subagent.claude.outcome import Completed, decide, was_aborted
 from hive_subagent.models import ApiRetry, OpenTool
 from hive_subagent.visible import on_one_line
@@ -42,7 +43,7 @@ class Conversation:
     `on_change` is called after each line that may matter to somebody who waits, `on_request` for
     each control request of claude's, `hear` with all that came in one go. `message` is the one sent
     last: it is the one that a result can answer. `stopping` says that the turn is being ended for
-    good.
+    good. `resets_at` is when the account's limit ends (seconds since 1970), where it was told last.
     """
 
     on_change: Callable[[], None] = lambda: None
@@ -59,6 +60,7 @@ class Conversation:
     last_result: Event | None = None
     cost_total: float | None = None
     cost_is_of_the_session: bool = False
+    resets_at: float | None = None
     last_line_at: float = field(init=False)
     _retry: tuple[Event, float] | None = None
     _heard: list[Event] = field(default_factory=list)
@@ -146,6 +148,8 @@ class Conversation:
             self._system(event)
         elif kind == "result":
             self._result(event)
+        elif kind == "rate_limit_event":
+            self.resets_at = resets_at(event)
         elif kind == "control_request":
             self._control_request(event)
         elif kind in ("control_response", "control_cancel_request"):

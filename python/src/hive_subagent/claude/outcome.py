@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hive_subagent.models import Cause
+from hive_subagent.claude.failures import cause_of
+from hive_subagent.models import Cause, FailureCause
 
 STDERR_TOLD = 4_000
 """Bytes of the end of stderr that a failure tells: the reason stands last."""
@@ -47,6 +48,7 @@ class Failed:
     """The turn ended by itself without an answer; `message` holds claude's own words."""
 
     message: str
+    cause: FailureCause = FailureCause.OTHER
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,8 @@ def decide(
         # nobody of ours asked: somebody sent claude a SIGINT
         return Killed(Cause.SIGNAL, "SIGINT", words(result))
     if result is not None and (exit is None or exit.code >= 0):
-        return Failed(words(result) or stderr or "claude reported an error without a word")
+        said = words(result) or stderr or "claude reported an error without a word"
+        return Failed(said, cause_of(result, said))
     name = exit.signal_name if exit else None
     if name is not None:
         if oom is None and name == "SIGKILL":
@@ -114,7 +117,8 @@ def decide(
     if exit is None:
         return Failed("claude's output ended without a result")
     if stderr:
-        return Failed(f"{stderr} (claude exited with {exit.code} and gave no result)")
+        said = f"{stderr} (claude exited with {exit.code} and gave no result)"
+        return Failed(said, cause_of(None, stderr))
     return Failed(f"claude exited with {exit.code} and gave no result")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 
-from hive_subagent.models import Cause, SessionView, State, StopReason
+from hive_subagent.models import Cause, FailureCause, SessionView, State, StopReason
 from hive_subagent.notices import ChildEnd
 from hive_subagent.runs import wording
 from hive_subagent.runs.launch import Launch
@@ -58,7 +58,7 @@ class Child:
             run_id=str(uuid.uuid4()),
             state=State.KILLED if killed else State.FAILED,
             stop_reason=StopReason.KILLED if killed else StopReason.FAILED,
-            cause=cause,
+            cause=cause or FailureCause.OTHER,
             message=None if killed else trouble or wording.BROKEN,
             # nothing of it can go on
             turn=0,

@@ -19,7 +19,7 @@ from hive_subagent.claude.outcome import Failed, words
 from hive_subagent.claude.process import RunningClaude
 from hive_subagent.containment import Containment, Enclosure
 from hive_subagent.errors import Refused, SubagentError
-from hive_subagent.models import Cause, StartReply, State, StopReason
+from hive_subagent.models import Cause, FailureCause, StartReply, State, StopReason
 from hive_subagent.runs import refusals, wording
 from hive_subagent.runs.endings import limit_lost, remaining
 from hive_subagent.runs.happenings import finished, started
@@ -139,6 +139,7 @@ class Carrier:
                     run_id=run_id,
                     state=State.FAILED,
                     stop_reason=StopReason.FAILED,
+                    cause=FailureCause.OTHER,
                     message=wording.BROKEN,
                     at=now(),
                 )

@@ -102,7 +102,10 @@ def check_report_file(path: str, *, base: Path) -> str:
 
 
 def read_brief(path: str, *, base: Path) -> bytes:
-    """The bytes of a prompt file; only a regular, readable, non-blank one of bounded size."""
+    """The bytes of a prompt file.
+
+    Raises Refused unless it is a regular, readable file of bounded size that holds text in UTF-8.
+    """
     file = _absolute(path, base, "prompt_file")
     shown = f"prompt_file {on_one_line(str(file))}"
     try:
@@ -115,9 +118,22 @@ def read_brief(path: str, *, base: Path) -> bytes:
         raise Refused(f"{shown}: {error.strerror}; name a readable file") from None
     if len(brief) > BRIEF_LIMIT:
         raise Refused(f"{shown} is over {BRIEF_LIMIT} bytes: shorten the brief")
-    if not brief.strip():
+    # a byte order mark is all that some editors leave in an empty file
+    if not _utf8(brief, shown).strip().strip("\ufeff").strip():
         raise Refused(f"{shown} is blank: write the brief into it")
     return brief
+
+
+def _utf8(content: bytes, shown: str) -> str:
+    """`content` as text. Raises Refused, naming the first byte that is not UTF-8."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise Refused(
+            f"{shown} is not UTF-8: byte 0x{content[error.start]:02x} at offset {error.start}"
+            f" (line {line}); save it as UTF-8"
+        ) from None
 
 
 def _without_waiting(path: str, flags: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hive_subagent.models import Cause, SessionView, State, StopReason
+from hive_subagent.runs.advice import advice
 from hive_subagent.runs.prompts import turns
 from hive_subagent.visible import on_one_line
 
@@ -86,15 +87,9 @@ def ending_sentence(view: SessionView, *, whole: bool = True) -> str:
                 f" Work of this turn may be half done. `continue` resumes it.{said}"
             )
         case _ if view.turn == 0:
-            return (
-                f"Subagent {name} FAILED as it began{why}{_NO_SESSION}: mend the cause,"
-                " then `start` it anew."
-            )
+            return f"Subagent {name} FAILED as it began{why}{advice(view)}"
         case _:
-            return (
-                f"Subagent {name} FAILED without finishing{why}Mend the cause, then"
-                " `continue` it or `start` afresh."
-            )
+            return f"Subagent {name} FAILED without finishing{why}{advice(view)}"
 
 
 def _cut(words: str) -> str:

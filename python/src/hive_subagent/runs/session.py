@@ -14,6 +14,7 @@ from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome, Sto
 from hive_subagent.containment import Usage
 from hive_subagent.models import (
     Cause,
+    FailureCause,
     Previous,
     Processes,
     RunFigures,
@@ -147,9 +148,10 @@ def ending_of(session: LiveSession, run: Run, finish: Finish) -> Ending:
         run_id=run.run_id,
         state=state,
         stop_reason=reason,
-        cause=outcome.cause if isinstance(outcome, Killed) else None,
+        cause=outcome.cause if isinstance(outcome, Killed | Failed) else None,
         signal=outcome.signal if isinstance(outcome, Killed) else None,
         message=fit(message) if message else None,
+        resets_at=_resets_at(run, outcome),
         result=None if text is None else fit(text),
         result_cut=text is not None and is_cut(text),
         turn=run.turn,
@@ -180,6 +182,22 @@ def _figures(usage: Usage) -> dict[str, Any]:
 def now() -> str:
     """RFC 3339, UTC."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def rfc3339(seconds: float) -> str | None:
+    """Seconds since 1970 in the same form, to the second; None for what is no possible time."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def _resets_at(run: Run, outcome: Outcome) -> str | None:
+    """When the limit ends that a run failed at, where claude has told."""
+    limited = isinstance(outcome, Failed) and outcome.cause is FailureCause.RATE_LIMIT
+    if not limited or run.claude is None or run.claude.conversation.resets_at is None:
+        return None
+    return rfc3339(run.claude.conversation.resets_at)
 
 
 def _classify(run: Run, outcome: Outcome) -> tuple[State, StopReason, str | None]:
