@@ -164,7 +164,8 @@ async def test_an_answer_is_cut_on_a_character_and_the_whole_is_named(daemon: Da
     (child,) = (notice := await daemon.notice(delegation))["children"]
     assert child["result"] == "é" * 4000
     assert child["result_cut"]
-    assert child["transcript"] in notice["text"]
+    assert child["result_file"] in notice["text"]
+    assert await anyio.Path(child["result_file"]).read_text() == "é" * 5000 + "\n"
     whole = (await anyio.Path(child["transcript"]).read_text()).splitlines()
     assert any("é" * 5000 in json.loads(line).get("message", {}).__str__() for line in whole)
 

@@ -226,6 +226,7 @@ def test_one_notice_and_the_report_file_say_it_in_the_same_words(
         "kind": ROWS[row].kind,
         "text": one.status_after_restart.text,
         "report_file": session["report_file"],
+        "result_file": session["result_file"],
         "at": notice["at"],
     }
     assert one.report == f"{notice['at']} {notice['text']}\n"

@@ -39,8 +39,8 @@ class ChildEnd(StrEnum):
 class ToldChild(Frozen):
     """A child in the notice of its delegation.
 
-    `result` is its final text, cut at 8,000 bytes where `result_cut` says so; `transcript` is the
-    file of claude's that holds the whole, null for one that never began.
+    `result` is its final text, cut at 8,000 bytes where `result_cut` says so; `result_file` holds
+    the whole. `transcript` is claude's file of the session, null for one that never began.
     """
 
     name: str
@@ -55,6 +55,7 @@ class ToldChild(Frozen):
     message: str | None
     result: str | None
     result_cut: bool
+    result_file: str | None = None
     transcript: str | None
     cost_usd: float | None
 
@@ -63,7 +64,8 @@ class Notice(Frozen):
     """One todo: how one run or one delegation ended.
 
     `at` is RFC 3339 in UTC; `id` is the same on every retry. `children` is there for a delegation
-    alone, whose `name` is its id and whose `session_id` is empty.
+    alone, whose `name` is its id and whose `session_id` is empty. `result_file` holds the whole
+    last answer of a run.
     """
 
     id: str
@@ -73,6 +75,7 @@ class Notice(Frozen):
     kind: NoticeKind
     text: str
     report_file: str | None
+    result_file: str | None = None
     at: str
     children: list[ToldChild] | None = None
 

@@ -23,8 +23,8 @@ WORDS_LIMIT = 24_000
 CHILD_NOTE = """
 Another agent gave you this task and waits for its end. You work alone: nobody can be asked, and you
 hand nothing on to others. Where something is unclear, decide, and say what you assumed. Your last
-message is all that the other agent gets to read, so it must hold the whole answer; more than 8,000
-bytes of it are cut.
+message is all that the other agent gets to read, so it must hold the whole answer. The agent is
+shown the first 8,000 bytes of it and would have to open a file for more.
 """
 
 
@@ -104,6 +104,7 @@ def _child(record: SessionRecord, config_dir: Path) -> ToldChild:
         message=ending.message,
         result=ending.result,
         result_cut=ending.result_cut,
+        result_file=ending.result_file,
         transcript=str(found) if found else None,
         cost_usd=ending.cost_usd,
     )

@@ -27,6 +27,7 @@ from hive_subagent.runs.holding import archive, identify, settle_in, take_lock
 from hive_subagent.runs.launch import Launch, McpAccess, grant_for, invoke, permissions_of
 from hive_subagent.runs.records import Ending, Records
 from hive_subagent.runs.registry import Registry
+from hive_subagent.runs.results import keep_answers
 from hive_subagent.runs.run import Run
 from hive_subagent.runs.session import LiveSession, ended_view, ending_of, now, previous_of
 from hive_subagent.runs.steering import Steering, Steerings
@@ -235,7 +236,8 @@ class Carrier:
             return
         identify(session, run.claude.conversation)
         confirm(self.settings.claude_config_dir, session.record, run.claude.conversation)
-        ending = ending_of(session, run, finish)
+        kept = await keep_answers(self.records, session.record.session_id, run.run_id, finish)
+        ending = ending_of(session, run, finish, result_file=kept.path)
         missed = self._missed(session, stopped=ending.stop_reason is StopReason.STOPPED)
         record = session.record = session.record.model_copy(update={"ending": ending})
         try:
@@ -247,6 +249,8 @@ class Carrier:
             # what it may not do itself, we do not do for it
             missed.append(wording.reports_left(reports))
             reports = []
+        if kept.problem is not None:
+            missed.append(kept.problem)
         if run.remains:
             missed.append(remaining(run.remains))
         if (set_to := finish.usage.memory_max_lost) is not None:

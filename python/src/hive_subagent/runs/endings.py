@@ -31,7 +31,8 @@ def ending(view: SessionView) -> str:
     if view.result:
         parts.append(f"Its last answer:\n{quoted(view.result)}")
     if view.result_cut:
-        whole = f"; the whole is in {view.transcript}" if view.transcript else ""
+        file = view.result_file or view.transcript
+        whole = f"; the whole is in {file}" if file else ""
         shown = len((view.result or "").encode())
         parts.append(f"(This answer is cut after {shown:,} bytes{whole}.)")
     if view.report_file:

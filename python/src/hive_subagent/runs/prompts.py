@@ -4,6 +4,14 @@ from __future__ import annotations
 
 DEFAULT_TRIGGER = "Carry out the instructions of your system prompt now."
 
+READER_NOTE = """
+
+Another agent started you, and it reads your last message when your turn ends: nothing else of what
+you say, and nothing of what your tools print. So your last message has to hold the whole answer.
+The agent is shown the first 8,000 bytes of it and would have to open a file for more.
+"""
+"""What a brief ends with: who reads the last message, and how much of it."""
+
 
 def first_prompt(prompt: str, *, goal: str | None, max_turns: int) -> str:
     """The first message of a run."""

@@ -1,6 +1,7 @@
 """What is kept of each session and claude does not keep: name, directory, brief, last ending.
 
-`sessions/<uuid>/` below the state directory holds `record.json` and `brief.md`;
+`sessions/<uuid>/` below the state directory holds `record.json`, `brief.md` and, for each run that
+answered, `results/<run id>.txt`;
 `names/<name>` holds the uuid of the session that the name means now.
 """
 
@@ -94,6 +95,15 @@ class Records:
         except SubagentError:
             self.forget(session_id)
             raise
+        return path
+
+    def save_result(self, session_id: str, run_id: str, content: bytes) -> Path:
+        """Keep what a run answered; returns the file, which `forget` removes.
+
+        Raises Refused when the disk does not take it.
+        """
+        path = self._folder(session_id) / "results" / f"{run_id}.txt"
+        self._write(path, content)
         return path
 
     def _write(self, path: Path, content: bytes) -> None:

@@ -136,7 +136,9 @@ def previous_of(record: SessionRecord) -> Previous | None:
     return Previous(state=ending.state, cause=ending.cause, signal=ending.signal)
 
 
-def ending_of(session: LiveSession, run: Run, finish: Finish) -> Ending:
+def ending_of(
+    session: LiveSession, run: Run, finish: Finish, *, result_file: str | None = None
+) -> Ending:
     """Put what happened into the terms of the contract."""
     state, reason, message = _classify(run, finish.outcome)
     if run.steering is not None and (stop := run.steering.stop_reason) is not None:
@@ -154,6 +156,7 @@ def ending_of(session: LiveSession, run: Run, finish: Finish) -> Ending:
         resets_at=_resets_at(run, outcome),
         result=None if text is None else fit(text),
         result_cut=text is not None and is_cut(text),
+        result_file=result_file,
         turn=run.turn,
         max_turns=run.order.max_turns,
         turn_timeout_s=run.order.turn_timeout_s,

@@ -29,7 +29,7 @@ from hive_subagent.runs.groups import cancel, find, is_group
 from hive_subagent.runs.holding import refuse_if_title_is_open, take_lock
 from hive_subagent.runs.launch import Launch
 from hive_subagent.runs.looking import Looking
-from hive_subagent.runs.prompts import DEFAULT_TRIGGER
+from hive_subagent.runs.prompts import DEFAULT_TRIGGER, READER_NOTE
 from hive_subagent.runs.records import SessionRecord
 from hive_subagent.runs.run import Order
 from hive_subagent.runs.session import ended_view
@@ -85,7 +85,9 @@ class Supervisor:
                 record=record,
                 order=_order(record, prompt),
                 program=program,
-                brief=self._carrier.records.save_brief(record.session_id, brief),
+                brief=self._carrier.records.save_brief(
+                    record.session_id, brief + READER_NOTE.encode()
+                ),
                 predecessor=predecessor,
             )
         )

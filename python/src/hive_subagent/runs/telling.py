@@ -47,6 +47,7 @@ def tell(
             kind=_KINDS[ending.stop_reason],
             text="\n\n".join([text, *(p for p in problems if p)]),
             report_file=next(iter(reports), None),
+            result_file=ending.result_file,
             at=ending.at,
         ),
     )
