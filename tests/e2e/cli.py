@@ -23,7 +23,7 @@ async def speak(world: World, prompt: str, *flags: str, directory: Path | None =
         [world.program, *ARGUMENTS, *flags],
         input=prompt.encode(),
         cwd=directory or world.sandbox.dir,
-        env=world.sandbox.environment(world.api.url),
+        env=world.sandbox.alone(world.api.url),
     )
     return str(events(done.stdout)[-1]["session_id"])
 
@@ -74,7 +74,7 @@ async def speaking(
         [world.program, *ARGUMENTS, "--input-format=stream-json", *flags],
         stderr=None,
         cwd=world.sandbox.dir,
-        env=world.sandbox.environment(world.api.url, **environment),
+        env=world.sandbox.alone(world.api.url, **environment),
     )
     async with process, anyio.create_task_group() as group:
         speaker = Speaker(process)

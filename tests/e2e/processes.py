@@ -1,4 +1,4 @@
-"""Which processes belong to a sandbox: those that carry its configuration folder."""
+"""Which processes belong to a sandbox: those that carry its configuration folder or its home."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import anyio
 
 
 def alive(config_dir: Path) -> dict[int, str]:
-    """Pid and command of every living process whose environment names this CLAUDE_CONFIG_DIR."""
-    mark = f"CLAUDE_CONFIG_DIR={config_dir}".encode()
+    """Pid and command of every living process of a sandbox, by its environment."""
+    # without a configuration folder of its own claude uses the home beside it
+    marks = {f"CLAUDE_CONFIG_DIR={config_dir}".encode(), f"HOME={config_dir.parent}/home".encode()}
     found = {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit() or int(entry) == os.getpid():
@@ -22,7 +23,7 @@ def alive(config_dir: Path) -> dict[int, str]:
         except OSError:
             continue
         # a zombie has neither
-        if command and mark in environment.split(b"\0"):
+        if command and marks & set(environment.split(b"\0")):
             found[int(entry)] = command.replace(b"\0", b" ").decode("utf-8", "replace").strip()
     return found
 

@@ -44,10 +44,10 @@ class Sandbox:
         return self
 
     def environment(self, api_url: str, **more: str) -> dict[str, str]:
-        """Everything the CLI gets; nothing of ours is inherited but PATH.
+        """Everything the daemon gets; nothing of ours is inherited but PATH.
 
-        A proxy that nobody serves takes whatever is not for loopback, so a request that strays
-        fails instead of leaving.
+        A proxy that nobody serves takes whatever strays, so that it fails instead of leaving. What
+        is for loopback goes there too unless the daemon excludes it for its children.
         """
         nowhere = "http://127.0.0.1:9"
         return {
@@ -61,8 +61,11 @@ class Sandbox:
             "ANTHROPIC_API_KEY": "not-a-key",
             "HTTP_PROXY": nowhere,
             "HTTPS_PROXY": nowhere,
-            "NO_PROXY": "127.0.0.1,localhost",
             **({"IS_SANDBOX": "1"} if os.getuid() == 0 else {}),
             **QUIET,
             **more,
         }
+
+    def alone(self, api_url: str, **more: str) -> dict[str, str]:
+        """Everything a CLI gets that is started without the daemon."""
+        return self.environment(api_url, NO_PROXY="127.0.0.1,localhost", **more)

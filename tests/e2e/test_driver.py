@@ -32,7 +32,7 @@ async def driven(world: World, *, resume: str | None = None) -> AsyncIterator[Ru
     argv = build_argv(
         str(world.program), session_id=str(uuid.uuid4()), name="driven", resume=resume
     )
-    environment = world.sandbox.environment(world.api.url)
+    environment = world.sandbox.alone(world.api.url)
     invocation = Invocation(argv, environment, world.sandbox.dir)
     claude = await RunningClaude.spawn(invocation, launcher=_as_it_is)
     try:

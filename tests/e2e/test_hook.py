@@ -35,7 +35,7 @@ async def session(world: World, prompt: str, *arguments: str) -> None:
         [world.program, *ARGUMENTS, f"--settings={json.dumps(settings)}"],
         input=prompt.encode(),
         cwd=world.sandbox.dir,
-        env=world.sandbox.environment(world.api.url, TASK_ID=TASK),
+        env=world.sandbox.alone(world.api.url, TASK_ID=TASK),
     )
 
 

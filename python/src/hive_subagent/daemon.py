@@ -26,12 +26,13 @@ from typing import NoReturn
 import anyio
 import uvicorn
 
-from hive_subagent import __version__, logs
+from hive_subagent import __version__, environment, logs
 from hive_subagent.app import build_app
 from hive_subagent.containment import Containment
 from hive_subagent.delegation.delegations import Delegations
 from hive_subagent.delegation.recovery import recover_delegations
 from hive_subagent.delegation.roles import read_roles
+from hive_subagent.directories import check_own_directory
 from hive_subagent.errors import ConfigurationError, PortTaken
 from hive_subagent.guards import read_token
 from hive_subagent.instance import (
@@ -81,6 +82,8 @@ def main() -> int:
     _raise_descriptor_limit()
     try:
         settings = load(arguments.config, host=arguments.host, port=arguments.port)
+        for line in environment.warnings(os.environ, Settings.model_fields):
+            log.warning("%s", line)
         anyio.run(serve, settings)
     except (ConfigurationError, PortTaken) as error:
         sys.stderr.write(f"hive-subagent-daemon: {on_one_line(str(error))}\n")
@@ -107,7 +110,10 @@ async def serve(settings: Settings) -> None:
         port = listener.getsockname()[1]
         instance = str(uuid.uuid4())
         about = {"pid": os.getpid(), "instance": instance, "port": port}
-        for directory in (settings.state_dir, settings.runtime):
+        own = {"state_dir": settings.state_dir, "runtime_dir": settings.runtime}
+        for key, directory in own.items():
+            check_own_directory(key, directory)
+        for directory in own.values():
             private_directory(directory)
         held.enter_context(lock_directory(settings.state_dir, about))
         if settings.runtime != settings.state_dir:

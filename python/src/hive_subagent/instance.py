@@ -18,10 +18,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
+from hive_subagent.directories import LOCK_NAME
 from hive_subagent.errors import ConfigurationError
 from hive_subagent.visible import on_lines, on_one_line
 
-LOCK_NAME = "daemon.lock"
 IDENTITY_NAME = "identity"
 
 LARGEST = 64 * 1024 * 1024

@@ -1,7 +1,7 @@
 """The daemon's settings: one model, four sources.
 
 Strongest first: command line, environment `HIVE_SUBAGENT_<KEY>`, the JSON file of `--config`,
-defaults. An unknown key in the file is an error.
+defaults. A blank value counts as unset. An unknown key in the file is an error.
 """
 
 from __future__ import annotations
@@ -23,24 +23,29 @@ from pydantic import (
 )
 from pydantic_settings import (
     BaseSettings,
+    EnvSettingsSource,
     InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
 )
 
+from hive_subagent import environment
+from hive_subagent.environment import first_set, is_blank, set_variables
 from hive_subagent.errors import ConfigurationError
-from hive_subagent.given import read_given
+from hive_subagent.given import absolute_path, read_given
 from hive_subagent.permissions import PermissionMode, Permissions
 from hive_subagent.sizes import parse_size
 
-ENV_PREFIX = "HIVE_SUBAGENT_"
+ENV_PREFIX = environment.PREFIX
+_CONFIG_DIR = "CLAUDE_CONFIG_DIR"
 
 
-def _absolute(path: Path) -> Path:
-    return Path(os.path.abspath(path.expanduser()))  # resolve() would follow links
+def _path(value: object) -> object:
+    # before pydantic makes a path of it: a blank one would become the working directory
+    return absolute_path(value) if isinstance(value, str | os.PathLike) else value
 
 
-AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
+AbsolutePath = Annotated[Path, BeforeValidator(_path)]
 Size = Annotated[int, BeforeValidator(parse_size)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -51,19 +56,15 @@ def _depth(depth: int) -> int:
     return depth
 
 
-def _first_of(environment: Mapping[str, str], *names: str) -> str | None:
-    return next((environment[name] for name in names if environment.get(name)), None)
-
-
 def _default_config_dir() -> Path:
-    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or "~/.claude")
+    return Path(first_set(os.environ, _CONFIG_DIR) or "~/.claude")
 
 
 def _default_state_dir() -> Path:
     # systemd gives a colon-separated list when a unit has several
-    if given := _first_of(os.environ, "STATE_DIRECTORY"):
+    if given := first_set(os.environ, "STATE_DIRECTORY"):
         return Path(given.split(":")[0])
-    return Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state") / "hive-subagent"
+    return Path(first_set(os.environ, "XDG_STATE_HOME") or "~/.local/state") / "hive-subagent"
 
 
 class Settings(BaseSettings):
@@ -77,7 +78,7 @@ class Settings(BaseSettings):
     port: Annotated[int, Field(ge=0, le=65535)] = 8717
     claude_bin: str = "claude"
     claude_config_dir: AbsolutePath = Field(default_factory=_default_config_dir)
-    work_dir: AbsolutePath = Field(default_factory=Path.cwd)
+    work_dir: AbsolutePath = Path()
     state_dir: AbsolutePath = Field(default_factory=_default_state_dir)
     runtime_dir: AbsolutePath | None = None
     mcp_servers_file: AbsolutePath | None = None
@@ -114,6 +115,10 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Command line (as keyword arguments), environment, file."""
+        assert isinstance(env_settings, EnvSettingsSource)
+        env_settings.env_vars = set_variables(
+            {name: value or "" for name, value in env_settings.env_vars.items()}
+        )
         return init_settings, env_settings, InitSettingsSource(settings_cls, _FILE_VALUES)
 
     @field_validator("*", mode="before")
@@ -145,6 +150,16 @@ class Settings(BaseSettings):
         )
 
     @property
+    def child_config_dir(self) -> Path | None:
+        """What a child gets as `CLAUDE_CONFIG_DIR`; None where it gets none.
+
+        Claude looks for the login in `~/.claude.json` without the variable, and in
+        `<CLAUDE_CONFIG_DIR>/.claude.json` with it, even where that is `~/.claude`.
+        """
+        given = "claude_config_dir" in self.model_fields_set
+        return self.claude_config_dir if given or first_set(os.environ, _CONFIG_DIR) else None
+
+    @property
     def sinks(self) -> list[str]:
         """Where notices go: `dir:PATH` or `unix:PATH`."""
         if self.todo_sinks is None:
@@ -156,15 +171,19 @@ class Settings(BaseSettings):
         """Where per-session MCP configuration and `daemon.json` live; private to the daemon."""
         if self.runtime_dir is not None:
             return self.runtime_dir
-        if given := _first_of(os.environ, "RUNTIME_DIRECTORY"):
-            return _absolute(Path(given.split(":")[0]))
-        if given := _first_of(os.environ, "XDG_RUNTIME_DIR"):
-            return _absolute(Path(given) / "hive-subagent")
+        if given := first_set(os.environ, "RUNTIME_DIRECTORY"):
+            return absolute_path(given.split(":")[0])
+        if given := first_set(os.environ, "XDG_RUNTIME_DIR"):
+            return absolute_path(Path(given) / "hive-subagent")
         return self.state_dir / "runtime"
 
 
 # what `load` read from --config; a module variable since pydantic-settings builds sources per class
 _FILE_VALUES: dict[str, Any] = {}
+
+# an empty `setting_sources` is a value of claude's: no settings are read. As unset it would have
+# claude read settings that the operator has excluded
+_BLANKABLE = set(Settings.model_fields) - {"setting_sources"}
 
 
 def load(config: Path | None = None, **command_line: Any) -> Settings:
@@ -175,15 +194,19 @@ def load(config: Path | None = None, **command_line: Any) -> Settings:
     values = _read_file(config) if config else {}
     _FILE_VALUES.clear()
     _FILE_VALUES.update(values)
-    given = {key: value for key, value in command_line.items() if value is not None}
+    given = {
+        k: value for k, value in command_line.items() if value is not None and not is_blank(value)
+    }
     try:
-        return Settings(**given)
+        settings = Settings(**given)
+        _ = settings.runtime  # it is worked out from the environment
     except ValidationError as error:
         raise ConfigurationError(_complaint(error, given, values, config)) from None
     except ValueError as error:  # pydantic-settings: an environment list that is not JSON
         raise ConfigurationError(f"environment {ENV_PREFIX}*: {error}") from None
     finally:
         _FILE_VALUES.clear()
+    return settings
 
 
 def _complaint(
@@ -201,11 +224,11 @@ def _complaint(
         return f"setting {path!r} (in {config}) is unknown; correct its name or remove it"
     if key in command_line:
         where = f" (--{key})"
-    elif variable in os.environ:
+    elif first_set(os.environ, variable):
         where = f" ({variable})"
     else:
         where = f" (in {config})" if key in values else ""
-    return f"setting {path}{where}: {first['msg']}"
+    return f"setting {path}{where}: {first['msg'].removeprefix('Value error, ')}"
 
 
 def _read_file(config: Path) -> dict[str, Any]:
@@ -219,4 +242,6 @@ def _read_file(config: Path) -> dict[str, Any]:
         raise ConfigurationError(f"--config {config}: not JSON: {error}") from None
     if not isinstance(values, dict):
         raise ConfigurationError(f"--config {config}: must hold one JSON object")
-    return values
+    return {
+        key: value for key, value in values.items() if not (key in _BLANKABLE and is_blank(value))
+    }

@@ -48,9 +48,15 @@ def post(
     scheme, _, rest = url.partition("://")
     place, slash, path = rest.partition("/")
     host, port = _host_and_port(place, 443 if scheme == "https" else 80)
+    target = f"/{path if slash else ''}"
+    if proxy := _proxy_for(host, port):
+        if scheme == "https":
+            raise Unreachable("the stand-in for claude knows no tunnel through a proxy")
+        host, port = _host_and_port(proxy, 80)
+        target = f"http://{place}{target}"
     data = json.dumps(body).encode()
     lines = [
-        f"POST /{path if slash else ''} HTTP/1.1",
+        f"POST {target} HTTP/1.1",
         f"Host: {place}",
         "Connection: close",
         "Content-Type: application/json",
@@ -80,6 +86,25 @@ def _host_and_port(place: str, usual: int) -> tuple[str, int]:
     if not (number.isdecimal() and int(number[:6]) < 1 << 16):
         raise Unreachable(f"{place} names no port")
     return host, int(number)
+
+
+def _proxy_for(host: str, port: int) -> str:
+    """`name:80` of the proxy that the environment sets for a host; empty where there is none.
+
+    Measured with 2.1.332 and 2.1.197: each of the four variables counts for http and for loopback,
+    and an entry of NO_PROXY may be a host, `host:port`, or an IPv6 address in brackets or not.
+    """
+    known = os.environ
+    names = ("https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY")
+    proxy = next((known[name] for name in names if known.get(name)), "")
+    excluded = f"{known.get('no_proxy', '')},{known.get('NO_PROXY', '')}".lower().replace(",", " ")
+    for entry in excluded.split():
+        suffix = entry.removeprefix("*")
+        if entry in ("*", host, f"[{host}]", f"{host}:{port}", f"[{host}]:{port}"):
+            return ""
+        if suffix.startswith(".") and (host.endswith(suffix) or host == suffix[1:]):
+            return ""
+    return proxy.partition("://")[2].rpartition("@")[2].partition("/")[0] if proxy else ""
 
 
 def _connect(host: str, port: int, *, secure: bool) -> socket.socket:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -12,14 +13,18 @@ from hive_subagent.permissions import PermissionMode
 
 _BASE_ENVIRONMENT = frozenset(
     """
-    PATH HOME USER LOGNAME SHELL LANG LC_* TZ TERM TMPDIR XDG_* NIX_PATH NIX_SSL_CERT_FILE
-    SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS
+    PATH HOME USER LOGNAME SHELL LANG LC_* LOCALE_ARCHIVE TZ TZDIR TERM TMPDIR XDG_* NIX_PATH
+    NIX_SSL_CERT_FILE SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS
     HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy
     CLAUDE_CONFIG_DIR ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN ANTHROPIC_BASE_URL
     CLAUDE_CODE_OAUTH_TOKEN CLAUDE_CODE_USE_BEDROCK CLAUDE_CODE_USE_VERTEX AWS_*
     GOOGLE_APPLICATION_CREDENTIALS CLOUD_ML_REGION ANTHROPIC_VERTEX_PROJECT_ID IS_SANDBOX
     """.split()  # noqa: SIM905  (one name a word reads better than 36 quoted ones)
 )
+
+_NO_PROXY = ("NO_PROXY", "no_proxy")
+# set and blank, they make claude and shells take the working directory or / for a home
+_NEVER_BLANK = ("CLAUDE_CONFIG_DIR", "HOME")
 
 # claude deletes transcripts older than 30 days when it starts; a hundred years keep ours
 _SETTINGS = json.dumps({"cleanupPeriodDays": 36500}, separators=(",", ":"))
@@ -93,9 +98,19 @@ def build_argv(
 
 
 def child_environment(
-    parent: Mapping[str, str], *, config_dir: Path, further: Iterable[str] = ()
+    parent: Mapping[str, str],
+    *,
+    config_dir: Path | None,
+    further: Iterable[str] = (),
+    direct: Iterable[str] = (),
 ) -> dict[str, str]:
-    """The part of `parent` a child may see; `further` holds more names, globs allowed."""
+    """The part of `parent` a child may see; `further` holds more names, globs allowed.
+
+    `config_dir` is passed on as `CLAUDE_CONFIG_DIR`; None is for a daemon that was given none, and
+    then the child gets none either: with the variable, claude looks for the login elsewhere.
+    `direct` are hosts that a child reaches without its proxy: the address of the signals holds
+    the run's token.
+    """
     patterns = (*_BASE_ENVIRONMENT, *further)
     plain = {p for p in patterns if not any(c in p for c in "*?[")}
     globs = [p for p in patterns if p not in plain]
@@ -104,5 +119,20 @@ def child_environment(
         for name, value in parent.items()
         if name in plain or any(fnmatchcase(name, g) for g in globs)
     }
-    child["CLAUDE_CONFIG_DIR"] = str(config_dir)
-    return child
+    for name in _NEVER_BLANK:
+        if name in child and not child[name].strip():
+            del child[name]
+    if config_dir is not None:
+        child["CLAUDE_CONFIG_DIR"] = str(config_dir)
+    return child | _without_proxy(child, direct)
+
+
+def _without_proxy(child: Mapping[str, str], direct: Iterable[str]) -> dict[str, str]:
+    """`NO_PROXY` and `no_proxy`: what the user excludes from the proxy, and `direct`."""
+    given = [
+        entry for name in _NO_PROXY for entry in re.split(r"[\s,]+", child.get(name, "")) if entry
+    ]
+    if set(given) == {"*"}:  # everything is excluded, which counts only where it stands alone
+        return dict.fromkeys(_NO_PROXY, "*")
+    merged = ",".join(dict.fromkeys([*given, *direct]))
+    return dict.fromkeys(_NO_PROXY, merged) if merged else {}

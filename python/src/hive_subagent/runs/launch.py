@@ -62,6 +62,11 @@ class Launch:
     keeps_limit: bool = False
 
 
+def _reached_directly(host: str) -> list[str]:
+    """Hosts that a child reaches without its proxy: loopback, and where the daemon listens."""
+    return ["localhost", "127.0.0.1", "::1", "[::1]", host, *([f"[{host}]"] if ":" in host else [])]
+
+
 def permissions_of(record: SessionRecord, settings: Settings) -> Permissions:
     """What a session may do: never above what the daemon's settings are now."""
     return settings.ceiling.meet(record.permissions or TOP)
@@ -100,6 +105,9 @@ def invoke(
         setting_sources="" if allowed.confined else settings.setting_sources,
     )
     environment = child_environment(
-        os.environ, config_dir=settings.claude_config_dir, further=settings.child_env
+        os.environ,
+        config_dir=settings.child_config_dir,
+        further=settings.child_env,
+        direct=_reached_directly(settings.host),
     )
     return Invocation(argv, environment | dict(enclosed), Path(record.dir))

@@ -62,7 +62,7 @@ def own_address(settings: Settings, port: int) -> Callable[[str], bool]:
         host=settings.host,
         port=port,
         environment=child_environment(
-            os.environ, config_dir=settings.claude_config_dir, further=settings.child_env
+            os.environ, config_dir=settings.child_config_dir, further=settings.child_env
         ),
     )
 

@@ -15,6 +15,7 @@ from typing import Protocol
 import anyio
 
 from hive_subagent.errors import ConfigurationError, SubagentError
+from hive_subagent.given import absolute_path
 from hive_subagent.instance import write_private
 from hive_subagent.notices import Notice
 
@@ -172,7 +173,10 @@ def parse_sink(text: str) -> DirSink | UnixSink:
         )
     if not place or "\0" in place:
         raise ConfigurationError(f"todo_sinks: {text!r} has no usable path; write {kind}:PATH")
-    path = Path(os.path.abspath(os.path.expanduser(place)))
+    try:
+        path = absolute_path(place)
+    except ValueError as error:
+        raise ConfigurationError(f"todo_sinks: {text!r}: {error}") from None
     if kind == "unix" and len(os.fsencode(path)) > LONGEST_SOCKET_PATH:
         raise ConfigurationError(
             f"todo_sinks: {text!r}: a socket path has at most {LONGEST_SOCKET_PATH} bytes;"
