@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from hive_subagent.containment import Containment, Hierarchy
+from hive_subagent.containment import Containment, Hierarchy, proc
 
 from .conftest import BASE_ENVIRONMENT, Run, exists, gone, is_alive, until
 
@@ -84,11 +84,11 @@ async def test_what_died_is_told_with_its_command_root_first(run: Run) -> None:
 
 
 async def test_a_long_command_is_cut(run: Run) -> None:
-    started = run(f"setsid sleep 1000 {'0' * 300} & echo ready; wait")
+    started = run(f"setsid sleep 1000 {'0' * 5000} & echo ready; wait")
     await started.line()
 
     # one that is caught between fork and exec has a short name
-    assert max(len(info.command) for info in await started.enclosure.end()) == 200
+    assert max(len(info.command) for info in await started.enclosure.end()) == proc.COMMAND_CUT
 
 
 async def test_a_run_that_forks_while_it_is_being_ended_is_ended_all_the_same(run: Run) -> None:

@@ -15,14 +15,24 @@ from support.processes import until
 from support.stub import HANG, script, text
 
 PARAMETERS = {
-    "start": {"name", "prompt_file", "model", "trigger", "dir", "goal", "max_turns", "report_file"},
+    "start": {
+        "name",
+        "prompt",
+        "prompt_file",
+        "model",
+        "trigger",
+        "dir",
+        "goal",
+        "max_turns",
+        "report_file",
+    },
     "continue": {"name", "prompt", "model", "dir", "goal", "max_turns", "report_file"},
     "status": {"name"},
     "interrupt": {"name", "force"},
     "wait": {"names", "until", "timeout_s"},
 }
 REQUIRED = {
-    "start": {"name", "prompt_file"},
+    "start": {"name"},
     "continue": {"name", "prompt"},
     "interrupt": {"name"},
 }

@@ -9,7 +9,7 @@ from support.daemon import Daemon
 from support.stub import HANG, script
 
 MISFITS: dict[str, tuple[str, dict[str, Any], str]] = {
-    "missing": ("start", {"name": "a"}, "parameter prompt_file is missing: `start` needs it"),
+    "missing": ("continue", {"name": "a"}, "parameter prompt is missing: `continue` needs it"),
     "null": ("status", {"name": ["a"]}, "name ['a'] is not usable: Input should be a valid string"),
     "a part": (
         "start",

@@ -135,7 +135,7 @@ async def serve(settings: Settings) -> None:
         containment.start()
         try:
             for process in await containment.sweep_leftovers():
-                log.warning("ended what was left over: %d %s", process.pid, process.command)
+                log.warning("ended what was left over: %d %.200s", process.pid, process.command)
             records = Records(settings.state_dir)
             outbox = Outbox(settings.state_dir, sinks)
             events = EventFeed(sink for sink in sinks if sink.events)

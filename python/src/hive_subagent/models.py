@@ -68,7 +68,11 @@ class ApiRetry(Frozen):
 
 
 class ProcessInfo(Frozen):
-    """A process that died with a run; `command` is its argv by spaces, cut at 200 characters."""
+    """A process that died with a run; `command` is its argv by spaces.
+
+    For a tool of claude it is the tool's command, for claude itself the name of its program; what a
+    tool answers holds 200 characters of it.
+    """
 
     pid: int
     command: str
@@ -225,17 +229,21 @@ class InterveneReply(Frozen):
 
 
 class DelegatedChild(Frozen):
-    """A child as `delegate` answers it."""
+    """A child as `delegate` answers it; `timeout_s` is the time for its own work."""
 
     name: str
     role: str
     session_id: str
     dir: str
     state: State
+    timeout_s: float
 
 
 class DelegateReply(Frozen):
-    """The structured answer of `delegate`; `delegation` goes wherever a name goes."""
+    """The structured answer of `delegate`; `delegation` goes wherever a name goes.
+
+    `timeout_s` is the longest time that one of its children has.
+    """
 
     delegation: str
     names: list[str]

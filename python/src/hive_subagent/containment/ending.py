@@ -39,7 +39,9 @@ class Extinguished:
     @property
     def remains(self) -> str:
         """What is not known to be dead, in a phrase; empty where all of it is."""
-        told = [f"{process.pid} ({process.command})" for process in self.survivors]
+        told = [
+            f"{process.pid} ({process.command[: proc.COMMAND_SHOWN]})" for process in self.survivors
+        ]
         if self.blind:
             told.append(f"what else there is, since nobody can look ({self.blind})")
         return ", ".join(told)

@@ -132,7 +132,8 @@ class Outside:
         if not moved:
             return
         named = [
-            f"{process.pid} ({proc.describe(process).command}) in {place.path}"
+            f"{process.pid} ({proc.describe(process).command[: proc.COMMAND_SHOWN]})"
+            f" in {place.path}"
             for place, process in moved[:_TOLD]
         ]
         if len(moved) > _TOLD:

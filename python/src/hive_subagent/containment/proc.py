@@ -11,7 +11,12 @@ from typing import NamedTuple
 from hive_subagent.models import ProcessInfo
 from hive_subagent.visible import on_one_line
 
-COMMAND_CUT = 200
+COMMAND_CUT = 4096
+"""Characters of a command line; behind what claude starts a tool with stands what it is."""
+
+COMMAND_SHOWN = 200
+"""Characters of it that a sentence holds."""
+
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)

@@ -38,7 +38,10 @@ class Ties:
 def warn(whose: str, ended: Extinguished, bound_s: float) -> None:
     """Say in the log what an ending left, or that it could not look."""
     if ended.survivors:
-        told = ", ".join(f"{process.pid} ({process.command})" for process in ended.survivors)
+        told = ", ".join(
+            f"{process.pid} ({process.command[: proc.COMMAND_SHOWN]})"
+            for process in ended.survivors
+        )
         logger.warning("%s: not dead after %g s: %s", whose, bound_s, told)
     if ended.blind:
         logger.error(

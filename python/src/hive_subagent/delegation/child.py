@@ -15,10 +15,14 @@ from hive_subagent.runs.session import LiveSession, ended_view, now
 
 @dataclass
 class Child:
-    """`trouble` is why its run could not be started, if it could not."""
+    """`trouble` is why its run could not be started, if it could not.
+
+    `timeout_s` is the time for its own work.
+    """
 
     launch: Launch
     session: LiveSession
+    timeout_s: float
     begun: bool = False
     stopped_by: Cause | None = None
     trouble: str | None = None

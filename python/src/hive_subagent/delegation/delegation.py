@@ -32,7 +32,6 @@ class Delegation:
         children: Sequence[Child],
         *,
         policy: WaitPolicy,
-        timeout_s: float,
         carrier: Carrier,
     ) -> None:
         self.id = delegation
@@ -40,7 +39,6 @@ class Delegation:
         self._notice_id = notice_id
         self._children = {child.name: child for child in children}
         self._policy = policy
-        self._timeout_s = timeout_s
         self._carrier = carrier
         self._schedule = Schedule(self._children, policy)
         self._cause: Cause | None = None
@@ -121,7 +119,7 @@ class Delegation:
             child.begun = True
         except SubagentError as error:
             child.trouble = str(error)
-        with anyio.move_on_after(self._timeout_s):
+        with anyio.move_on_after(child.timeout_s):
             await session.over.wait()
         if not session.over.is_set():
             self._stop(child, Cause.TIMEOUT)

@@ -16,17 +16,20 @@ from hive_subagent.errors import Refused
 from hive_subagent.models import DelegatedChild, DelegateReply, SessionView, WaitPolicy
 from hive_subagent.permissions import CHILD
 from hive_subagent.runs import checks
+from hive_subagent.runs.beginnings import notices_go
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.launch import Launch
 from hive_subagent.runs.records import SessionRecord
 from hive_subagent.runs.run import Order
 from hive_subagent.runs.session import LiveSession
 from hive_subagent.runs.supervisor import Supervisor
+from hive_subagent.runs.text import near
 from hive_subagent.runs.wishes import Wishes
 
 MOST_TASKS = 32
 
-DEFAULT_TIMEOUT_S = 120.0
+READING_S, WRITING_S = 120.0, 1800.0
+"""Seconds that a child has where nobody says so: one that only reads, and one that works."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +41,7 @@ class Task:
     name: str | None = None
     dir: str | None = None
     model: str | None = None
+    timeout_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,7 @@ class _Asked:
     named: frozenset[str]
     model: str | None
     dir: str | None
+    timeout_s: float | None
     taken: set[str] = field(default_factory=set)
     programs: dict[Path, str] = field(default_factory=dict)
 
@@ -80,15 +85,21 @@ class Delegations:
         model: str | None = None,
         dir: str | None = None,
         wait_policy: WaitPolicy = "all",
-        timeout_s: float = DEFAULT_TIMEOUT_S,
+        timeout_s: float | None = None,
     ) -> tuple[DelegateReply, str]:
-        """Hand each task to a child of its own; returns at once, with the queue filled."""
-        self._check(tasks, timeout_s)
+        """Hand each task to a child of its own; returns at once, with the queue filled.
+
+        A child has the seconds of its task, else `timeout_s`, else what its role needs.
+        """
+        self._check(tasks)
         # nothing waits from here on, so no other call can come between
         notice_id = str(uuid.uuid4())
         delegation_id = f"d:{notice_id[:8]}"
         named = frozenset(task.name for task in tasks if task.name is not None)
-        asked = _Asked(delegation_id, named, model, dir)
+        asked = _Asked(delegation_id, named, model, dir, timeout_s)
+        timeouts = [
+            self._seconds(f"task {number}", task, asked) for number, task in enumerate(tasks, 1)
+        ]
         launches = [
             self._launch(f"task {number}", task, asked) for number, task in enumerate(tasks, 1)
         ]
@@ -96,9 +107,11 @@ class Delegations:
         delegation = Delegation(
             delegation_id,
             notice_id,
-            [Child(launch, LiveSession(launch.record, resumed=False)) for launch in launches],
+            [
+                Child(launch, LiveSession(launch.record, resumed=False), timeout_s=seconds)
+                for launch, seconds in zip(launches, timeouts, strict=True)
+            ],
             policy=wait_policy,
-            timeout_s=timeout_s,
             carrier=self._carrier,
         )
         try:
@@ -111,20 +124,21 @@ class Delegations:
         reply = DelegateReply(
             delegation=delegation.id,
             names=[launch.record.name for launch in launches],
-            children=[_told(view) for view in delegation.views()],
+            children=[
+                _told(view, seconds)
+                for view, seconds in zip(delegation.views(), timeouts, strict=True)
+            ],
             wait_policy=wait_policy,
-            timeout_s=timeout_s,
+            timeout_s=max(timeouts),
         )
-        return reply, accepted(reply)
+        return reply, accepted(reply, notices_go(self._settings.sinks))
 
-    def _check(self, tasks: Sequence[Task], timeout_s: float) -> None:
+    def _check(self, tasks: Sequence[Task]) -> None:
         self._supervisor.check_serving()
         if self._settings.max_depth < 1:
             raise Refused("max_depth is 0: this daemon does not delegate; `start` runs one by one")
         if not 1 <= len(tasks) <= MOST_TASKS:
             raise Refused(f"{len(tasks)} tasks: give 1 to {MOST_TASKS} in one call")
-        if not 0 < timeout_s < math.inf:
-            raise Refused(f"timeout_s {timeout_s} is out of range: give seconds above 0")
         current = self._current
         if current is not None and not current.over.is_set():
             raise Refused(
@@ -132,11 +146,28 @@ class Delegations:
                 " give all tasks in one call"
             )
 
-    def _launch(self, which: str, task: Task, asked: _Asked) -> Launch:
+    def _role(self, which: str, task: Task) -> Role:
         role = self._roles.get(task.role)
         if role is None:
             known = ", ".join(self._roles)
-            raise Refused(f"{which}: role {task.role[:80]!r} is unknown: use one of {known}")
+            raise Refused(
+                f"{which}: role {task.role[:80]!r} is unknown: use one of {known}"
+                f"{near(task.role, self._roles)}"
+            )
+        return role
+
+    def _seconds(self, which: str, task: Task, asked: _Asked) -> float:
+        """The time that a child has. Raises Refused."""
+        for seconds, where in ((task.timeout_s, f"{which}: "), (asked.timeout_s, "")):
+            if seconds is None:
+                continue
+            if not 0 < seconds < math.inf:
+                raise Refused(f"{where}timeout_s {seconds} is out of range: give seconds above 0")
+            return seconds
+        return READING_S if self._role(which, task).only_reads else WRITING_S
+
+    def _launch(self, which: str, task: Task, asked: _Asked) -> Launch:
+        role = self._role(which, task)
         prompt = checks.check_text(which, task.task)
         name = self._name(task, role, asked)
         asked.taken.add(name)
@@ -208,11 +239,12 @@ class Delegations:
         return known is None and name not in taken
 
 
-def _told(view: SessionView) -> DelegatedChild:
+def _told(view: SessionView, timeout_s: float) -> DelegatedChild:
     return DelegatedChild(
         name=view.name,
         role=view.role or "",
         session_id=view.session_id,
         dir=view.dir,
         state=view.state,
+        timeout_s=timeout_s,
     )

@@ -38,6 +38,11 @@ class Role:
     model: str | None = None
     effort: str | None = None
 
+    @property
+    def only_reads(self) -> bool:
+        """Whether a child of this role changes nothing, by whatever way."""
+        return self.permissions.mode == "plan"
+
 
 def read_roles(directory: Path | None) -> dict[str, Role]:
     """The shipped roles, with those of `directory` added or in their place, by name.

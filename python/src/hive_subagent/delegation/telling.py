@@ -36,21 +36,23 @@ class Told:
     further: tuple[str, ...] = ()
 
 
-def accepted(reply: DelegateReply) -> str:
-    """The answer of `delegate`."""
+def accepted(reply: DelegateReply, told: str) -> str:
+    """The answer of `delegate`; `told` says where its notice goes."""
     waiting = sum(child.state is State.QUEUED for child in reply.children)
-    listed = ", ".join(f"`{child.name}` ({child.role})" for child in reply.children)
+    listed = ", ".join(
+        f"`{child.name}` ({child.role}, {child.timeout_s:g} s)" for child in reply.children
+    )
     queue = f" {waiting} of them wait for a free place." if waiting else ""
     policy = (
-        "when each of them has ended"
+        "It is over when each of them has ended."
         if reply.wait_policy == "all"
-        else "when each has ended, or as soon as one fails; the others are cancelled then"
+        else "It is over when each of them has ended, or when one fails: that cancels the others."
     )
     return (
         f"Delegation `{reply.delegation}` hands out {_count(len(reply.children), 'task')}:"
-        f" {listed}.{queue} Each has {reply.timeout_s:g} s for its own work. One notice tells you"
-        f" of all {policy}; `wait` waits for that and `interrupt` cancels them all, both by the"
-        " id of the delegation. Each child also answers to its name."
+        f" {listed}. The seconds count from the start of a child's own work.{queue} {policy}"
+        f" Call `wait` with the id `{reply.delegation}` to read what they answer; {told}"
+        " `interrupt` with the id cancels them all, and each child answers to its name too."
     )
 
 

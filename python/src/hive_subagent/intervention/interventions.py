@@ -100,7 +100,7 @@ class Interventions:
                     # nothing comes any more, and the run is about to say what it missed
                     await session.over.wait()
         reply = InterveneReply(id=note.id, name=name, kind=kind, state=note.state)
-        return reply, _receipt(reply, self._settings.stop_grace_s)
+        return reply, _receipt(reply, self._settings.stop_grace_s, owed=session.owed)
 
     def _put(
         self, session: LiveSession, steered: Steered, note: Note, *, now: bool = False
@@ -166,14 +166,21 @@ def _full(name: str, kind: InterventionKind) -> str:
     )
 
 
-def _receipt(reply: InterveneReply, stop_grace_s: float) -> str:
+def _receipt(reply: InterveneReply, stop_grace_s: float, *, owed: bool) -> str:
+    """`owed` says that the run's ending is told, by a notice and to whoever waits."""
     what = f"{reply.kind} {reply.id} for `{reply.name}`"
     match reply.state:
         case "delivered":
-            after = " The run ends now; its notice comes as always." if reply.kind == "stop" else ""
+            after = " The run ends now; `wait` tells how." if reply.kind == "stop" else ""
             return f"Delivered: {what}.{after}"
+        case "missed" if not owed:
+            return (
+                f"Missed: {what}; the run died before its first event, which is the error of the"
+                " call that started it. No notice comes."
+            )
         case "missed":
-            return f"Missed: {what}; the run ended first. Its notice says so."
+            kept = "" if reply.kind == "stop" else " It is kept for the session's next turn."
+            return f"Missed: {what}; the run ended first, and `wait` tells how.{kept}"
     promise = (
         f" If no step comes within {stop_grace_s:.0f} s, the run is interrupted."
         if reply.kind == "stop"

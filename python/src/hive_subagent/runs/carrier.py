@@ -272,7 +272,8 @@ class Carrier:
             words=words(result) or "no reason given",
             config_dir=str(self.settings.claude_config_dir),
             directory=launch.record.dir,
-            ours=launch.record.ours,
+            before=ended_view(launch.record) if launch.record.ours else None,
+            near="" if launch.record.ours else self.registry.near(launch.record.name),
         )
 
     def _let_go(self, session: LiveSession, launch: Launch, run_id: str, token: str | None) -> None:

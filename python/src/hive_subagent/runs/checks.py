@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import stat
+import sys
 from io import FileIO
 from pathlib import Path
 
@@ -99,6 +100,24 @@ def check_report_file(path: str, *, base: Path) -> str:
     if not stat.S_ISREG(mode):
         raise Refused(f"{shown} is not a regular file: name one, or a new one")
     return str(file)
+
+
+def check_brief(prompt: str | None, prompt_file: str | None, *, base: Path) -> bytes:
+    """The bytes of a brief, given as it is or as a file: exactly one of the two."""
+    if prompt_file is not None and prompt is None:
+        return read_brief(prompt_file, base=base)
+    if prompt is None:
+        raise Refused(
+            "prompt is missing: say in `prompt` what the subagent is to do, or name a file that"
+            " says it in `prompt_file`"
+        )
+    if prompt_file is not None:
+        raise Refused("prompt and prompt_file are both given: leave one of them out")
+    brief = check_text("prompt", prompt, limit=sys.maxsize).encode()
+    # the bound of a file: both become the same part of claude's system prompt
+    if len(brief) > BRIEF_LIMIT:
+        raise Refused(f"prompt is over {BRIEF_LIMIT} bytes: shorten the brief")
+    return brief
 
 
 def read_brief(path: str, *, base: Path) -> bytes:

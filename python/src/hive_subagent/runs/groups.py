@@ -12,6 +12,7 @@ from hive_subagent.errors import Refused
 from hive_subagent.models import Cause, InterruptReply, ProcessInfo, SessionView
 from hive_subagent.runs import wording
 from hive_subagent.runs.several import fit_processes
+from hive_subagent.runs.text import near
 from hive_subagent.visible import on_one_line
 
 log = logging.getLogger(__name__)
@@ -51,9 +52,9 @@ def find(groups: Mapping[str, Group], name: str) -> Group:
     group = groups.get(name)
     if group is None:
         raise Refused(
-            f"nothing is known of a delegation `{on_one_line(name[:80])}`: look at its id; of one"
-            " from before the daemon's last start only its notice tells, and `status` of its"
-            " children by name"
+            f"nothing is known of a delegation `{on_one_line(name[:80])}`{near(name, groups)}: look"
+            " at its id; of one from before the daemon's last start only its notice tells, and"
+            " `status` of its children by name"
         )
     return group
 

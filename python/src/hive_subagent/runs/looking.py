@@ -14,7 +14,7 @@ from hive_subagent.runs import checks, wording
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.groups import find, is_group
 from hive_subagent.runs.session import LiveSession, ended_view
-from hive_subagent.runs.several import MOST, Several, several
+from hive_subagent.runs.several import MOST, Several, briefly, several
 
 Look = Callable[[], list[SessionView]]
 
@@ -45,11 +45,12 @@ class Looking:
         unfinished = [session.record.name for session in [*registry.live, *registry.queued]]
         names = [*unfinished, *(n for n in reversed(registry.names) if n not in unfinished)]
         views = [self.view(name) for name in names[:MOST]]
-        return self._status(views, further=len(names) - len(views))
+        further = len(names) - len(views)
+        return self._status(briefly(views, further=further, transcript=self._transcript))
 
     def group(self, name: str) -> tuple[StatusReply, str]:
         """How the sessions of a delegation are doing."""
-        return self._status(find(self.carrier.registry.groups, name).views())
+        return self._status(self.several(find(self.carrier.registry.groups, name).views()))
 
     def awaited(self, name: str) -> tuple[anyio.Event | None, Look]:
         """What is set once a name or a delegation is over, if it is not yet, and how it stands."""
@@ -89,20 +90,19 @@ class Looking:
         if record := registry.record(name):
             return self._with_transcript(ended_view(record))
         raise Refused(
-            f"nothing is known of a subagent `{name}`: `start` it, or `continue` it with the `dir`"
-            " it was started in if claude has a session of that name"
+            f"nothing is known of a subagent `{name}`{registry.near(name)}: `start` it, or"
+            " `continue` it with the `dir` it was started in if claude has a session of that name"
         )
 
-    def several(self, views: Sequence[SessionView], *, lead: str = "", further: int = 0) -> Several:
+    def several(self, views: Sequence[SessionView], *, lead: str = "") -> Several:
         """The answer about these sessions: of a single one the whole."""
-        if len(views) == 1 and not further:
+        if len(views) == 1:
             view = self._with_transcript(views[0])
             told = wording.describe(view)
             return Several([view], 0, f"{lead}\n{told}" if lead else told)
-        return several(views, lead=lead, further=further, transcript=self._transcript)
+        return several(views, lead=lead, transcript=self._transcript)
 
-    def _status(self, views: Sequence[SessionView], *, further: int = 0) -> tuple[StatusReply, str]:
-        told = self.several(views, further=further)
+    def _status(self, told: Several) -> tuple[StatusReply, str]:
         reply = StatusReply(
             containment=self.carrier.containment.kind,
             sessions=told.sessions,

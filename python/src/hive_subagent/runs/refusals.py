@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome, Stopped
-from hive_subagent.models import Cause, SessionView
+from hive_subagent.models import Cause, SessionView, State
 from hive_subagent.runs.endings import killed_by
 
 
-def missed(*, name: str, words: str, config_dir: str, directory: str, ours: bool) -> str:
-    """The error of a `continue` that found no session, or several."""
-    mend = (
-        "A run that is killed early leaves nothing to go on with: `start` it anew."
-        if ours
-        else "`dir` names the directory the session was started in; it cannot move a session to"
-        " another one."
-    )
+def missed(
+    *,
+    name: str,
+    words: str,
+    config_dir: str,
+    directory: str,
+    before: SessionView | None,
+    near: str = "",
+) -> str:
+    """The error of a `continue` that found no session, or several.
+
+    `before` is how a session of ours ended; `near` names others that are known.
+    """
+    if before is None:
+        fix = (
+            "`dir` names the directory the session was started in; it cannot move a session to"
+            " another one."
+        )
+    elif before.state is State.KILLED:
+        fix = "A run that is killed early leaves nothing to go on with: `start` it anew."
+    else:
+        fix = (
+            "It has run before, so its transcript was removed or moved since, or the directory was"
+            " renamed: undo that, or `start` it anew."
+        )
     return (
-        f"claude did not resume `{name}`: {words} (searched {config_dir} for directory"
-        f" {directory}). {mend}"
+        f"claude did not resume `{name}`{near}: {words} (searched {config_dir} for directory"
+        f" {directory}). {fix}"
     )
 
 

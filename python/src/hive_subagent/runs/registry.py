@@ -14,6 +14,7 @@ from hive_subagent.errors import Refused
 from hive_subagent.runs.groups import Group
 from hive_subagent.runs.records import Records, SessionRecord
 from hive_subagent.runs.session import LiveSession
+from hive_subagent.runs.text import near
 
 REMEMBERED = 256
 """Ended sessions whose records are kept in memory; older ones are read from disk again."""
@@ -57,6 +58,10 @@ class Registry:
     def names(self) -> list[str]:
         """Every name used in this daemon's life, in the order in which their last runs ended."""
         return list(self._names)
+
+    def near(self, name: str) -> str:
+        """What is added to a refusal of a name where a known one looks like it."""
+        return near(name, {**self._names, **self._live, **self._queued})
 
     def check_name_free(self, name: str) -> None:
         """Raise Refused when `name` runs already or waits to."""

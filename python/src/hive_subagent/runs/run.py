@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import TaskGroup
 
+from hive_subagent.claude.commands import as_known
 from hive_subagent.claude.conversation import Message
 from hive_subagent.claude.invocation import Invocation
 from hive_subagent.claude.outcome import Completed, Exit, Failed, Outcome, decide, final_text
@@ -234,13 +235,13 @@ class Run:
         if self.steering is not None:
             self.steering.hush()
         with contextlib.suppress(OSError):  # the end itself says that it cannot look
-            self.died |= {process.pid: process for process in self._enclosure.processes()}
+            self.died |= as_known(self._enclosure.processes())
         self._ladder = Ladder(self.claude, self._end_tree, step_s=step_s, force=force)
         self._tasks.start_soon(self._ladder.climb)
 
     async def _end_tree(self) -> None:
         ended = await self._enclosure.end()
-        self.died |= {process.pid: process for process in ended}
+        self.died |= as_known(ended)
 
     @property
     def usage(self) -> Usage:

@@ -10,13 +10,17 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hive_subagent.models import Frozen, ProcessInfo, SessionView
-from hive_subagent.runs.text import fit_json, json_bytes, shares
-from hive_subagent.runs.wording import line
-from hive_subagent.visible import on_lines
+from hive_subagent.models import Frozen, ProcessInfo, SessionView, State
+from hive_subagent.runs.endings import ending, quoted
+from hive_subagent.runs.text import fit_by, fit_json, json_bytes, shares
+from hive_subagent.runs.wording import brief, line
+from hive_subagent.visible import on_lines, on_one_line
 
 ANSWER_LIMIT = 40_000
-"""Bytes of JSON of such an answer, its text included: what is shown whole, with some to spare."""
+"""Bytes as JSON of the text of such an answer, and of its structured content beside the text.
+
+So much is shown whole, with some to spare.
+"""
 
 FRAME = 1_500
 """Of these, for all that is no session."""
@@ -33,12 +37,15 @@ PROCESSES_LIMIT = 20_000
 MOST = 64
 """Sessions that are looked at for one answer; more never fit."""
 
+Transcript = Callable[[SessionView], str | None]
+"""Finds claude's file of a session."""
+
 _SAID = ("result", "message", "goal")
 
 
 @dataclass(frozen=True)
 class Several:
-    """What is told of several sessions; `left_out` counts those that did not fit."""
+    """What is told of several sessions; `left_out` counts those that are not in `sessions`."""
 
     sessions: list[SessionView]
     left_out: int
@@ -50,27 +57,90 @@ def several(
     *,
     lead: str = "",
     further: int = 0,
-    transcript: Callable[[SessionView], str | None] = lambda view: None,
+    transcript: Transcript = lambda view: None,
 ) -> Several:
     """Tell of as many of `views` as fit, in their order, with what each said as far as it fits.
 
-    `lead` opens the text; `further` sessions are counted that nobody looked at; `transcript` finds
-    claude's file of a session.
+    `lead` opens the text; `further` sessions are counted that nobody looked at.
     """
+    text = _text(views, lead, further)
+    return _structured(views, further, transcript, text)
+
+
+def briefly(
+    views: Sequence[SessionView], *, further: int = 0, transcript: Transcript = lambda view: None
+) -> Several:
+    """As `several`, with a text of one line for each session and nothing that they said."""
+    lines = [on_lines(brief(view)) for view in views]
+    if any(view.result or view.message or view.result_cut for view in views):
+        lines.append("`status` with a name tells what that one said.")
+    if further:
+        lines.append(f"{further} more ended earlier: `status` with a name tells of one.")
+    return _structured(views, further, transcript, "\n".join(lines))
+
+
+def _text(views: Sequence[SessionView], lead: str, further: int) -> str:
+    """Whole by itself: how each of them stands or ended, and what it said."""
     room = ANSWER_LIMIT - FRAME - json_bytes(lead)
     told: list[SessionView] = []
-    lines: list[str] = []
     for view in views:
-        about = on_lines(line(view))
-        size = _size(view.model_copy(update=dict.fromkeys(_SAID))) + json_bytes(about)
+        said = dict.fromkeys(_words_of(view), "x")
+        size = json_bytes(_about(view.model_copy(update=said | {"result_cut": True})))
         if size <= room - WORDS_AT_LEAST:
             room -= size
             told.append(view)
-            lines.append(about)
+    shortened = _shortened_for_text(told, room)
+    parts = [lead] if lead else []
+    parts += [_about(view) for view in shortened]
+    if shortened != told:
+        parts.append("Where something is cut, `status` with the name tells more of it.")
+    if left_out := len(views) - len(told) + further:
+        parts.append(f"{left_out} more did not fit here: `status` with a name tells of one.")
+    return "\n".join(parts)
+
+
+def _about(view: SessionView) -> str:
+    unfinished = view.state in (State.QUEUED, State.STARTING, State.RUNNING)
+    return on_lines(line(view) if unfinished or view.stop_reason is None else ending(view))
+
+
+def _words_of(view: SessionView) -> dict[str, str]:
+    return {what: words for what in _SAID if (words := getattr(view, what))}
+
+
+def _shortened_for_text(views: Sequence[SessionView], room: int) -> list[SessionView]:
+    """With what they said cut alike to `room` bytes of JSON in all."""
+    said = [(at, *each) for at, view in enumerate(views) for each in _words_of(view).items()]
+    wanted = [
+        min(_as_shown(words), GOAL_SHOWN) if what == "goal" else _as_shown(words)
+        for _, what, words in said
+    ]
+    changes: dict[int, dict[str, object]] = {at: {} for at in range(len(views))}
+    for (at, what, words), share in zip(said, shares(wanted, room), strict=True):
+        kept = fit_by(_as_shown, words, share)
+        if kept == words:
+            continue
+        changes[at] |= {what: kept, "result_cut": True} if what == "result" else {what: f"{kept}…"}
+    return [view.model_copy(update=changes[at]) for at, view in enumerate(views)]
+
+
+def _as_shown(words: str) -> int:
+    """The most bytes of JSON that they take in a text, as a quotation or on one line."""
+    return max(json_bytes(quoted(on_lines(words))), json_bytes(on_one_line(words)))
+
+
+def _structured(
+    views: Sequence[SessionView], further: int, transcript: Transcript, text: str
+) -> Several:
+    room = ANSWER_LIMIT - FRAME
+    told: list[SessionView] = []
+    for view in views:
+        size = _size(view.model_copy(update=dict.fromkeys(_SAID)))
+        if size <= room - WORDS_AT_LEAST:
+            room -= size
+            told.append(view)
     left_out = len(views) - len(told) + further
-    told = _with_words(told, room, transcript)
-    text = "\n".join([*([lead] if lead else []), *lines, *_where(told, left_out)])
-    return Several(told, left_out, text)
+    return Several(_with_words(told, room, transcript), left_out, text)
 
 
 def fit_processes(processes: Sequence[ProcessInfo]) -> tuple[list[ProcessInfo], int]:
@@ -132,20 +202,6 @@ def _shortened(words: str, share: int) -> str:
         return words
     mark = "…"
     return fit_json(words, share - len(mark.encode())) + mark
-
-
-def _where(views: Sequence[SessionView], left_out: int) -> list[str]:
-    """Where to find what the lines do not say."""
-    told = []
-    if any(view.result for view in views):
-        told.append("What each answered stands in `sessions[].result`.")
-    if any(view.message for view in views):
-        told.append("A question, a reason or an error stands in `sessions[].message`.")
-    if any(view.result_cut for view in views):
-        told.append("Where `result_cut` is true, the file `transcript` holds the whole answer.")
-    if left_out:
-        told.append(f"{left_out} more did not fit here: `status` with a name tells of one.")
-    return [" ".join(told)] if told else []
 
 
 def _size(model: Frozen) -> int:

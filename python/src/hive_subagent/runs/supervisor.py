@@ -23,7 +23,7 @@ from hive_subagent.models import (
     StatusReply,
     WaitReply,
 )
-from hive_subagent.runs import checks, wording
+from hive_subagent.runs import beginnings, checks, wording
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.groups import cancel, find, is_group
 from hive_subagent.runs.holding import refuse_if_title_is_open, take_lock
@@ -60,17 +60,21 @@ class Supervisor:
     async def start(
         self,
         name: str,
-        prompt_file: str,
+        prompt_file: str | None = None,
         *,
+        prompt: str | None = None,
         trigger: str | None = None,
         dir: str | None = None,
         wishes: Wishes = NO_WISHES,
     ) -> tuple[StartReply, str]:
-        """A new session under `name`; a finished one of that name is archived."""
+        """A new session under `name`; a finished one of that name is archived.
+
+        Its brief is `prompt`, or what `prompt_file` holds: one of the two.
+        """
         self._check_call(name)
         directory = checks.check_directory(dir or "", base=self._settings.work_dir)
-        brief = checks.read_brief(prompt_file, base=directory)
-        prompt = checks.check_text("trigger", trigger or DEFAULT_TRIGGER)
+        brief = checks.check_brief(prompt, prompt_file, base=directory)
+        message = checks.check_text("trigger", trigger or DEFAULT_TRIGGER)
         record = wishes.granted(
             SessionRecord(name=name, session_id=str(uuid.uuid4()), dir=str(directory), ours=True),
             self._settings,
@@ -83,7 +87,7 @@ class Supervisor:
         reply, begun = await self._carrier.launch(
             Launch(
                 record=record,
-                order=_order(record, prompt),
+                order=_order(record, message),
                 program=program,
                 brief=self._carrier.records.save_brief(
                     record.session_id, brief + READER_NOTE.encode()
@@ -91,7 +95,8 @@ class Supervisor:
                 predecessor=predecessor,
             )
         )
-        return reply, wording.started(reply, begun=begun)
+        told = beginnings.notices_go(self._settings.sinks)
+        return reply, beginnings.started(reply, begun=begun, told=told)
 
     async def continue_(
         self,
@@ -139,7 +144,10 @@ class Supervisor:
             )
         )
         before = ended_view(known)
-        return reply, wording.continued(reply, before=before, begun=begun, which=which)
+        told = beginnings.notices_go(self._settings.sinks)
+        return reply, beginnings.continued(
+            reply, before=before, begun=begun, told=told, which=which
+        )
 
     async def status(self, name: str) -> tuple[SessionView, str]:
         """How one session is doing."""
@@ -200,6 +208,8 @@ class Supervisor:
         """
         if not 0 <= timeout_s < math.inf:
             raise Refused(f"timeout_s {timeout_s} is out of range: give seconds from 0")
+        if names is not None and not names:
+            raise Refused("names is empty: name what to wait for, or leave it out to wait for all")
         if names is None:
             unfinished = [*self._registry.live, *self._registry.queued]
             names = [session.record.name for session in unfinished]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 
 RESULT_LIMIT = 8_000
 """Bytes of a final text that answers and notices carry."""
+
+NEAR_LIMIT = 63
+"""Characters of a name that are compared with those that are known."""
 
 
 def is_cut(text: str, *, limit: int = RESULT_LIMIT) -> bool:
@@ -33,10 +37,15 @@ def json_bytes(text: str) -> int:
 
 def fit_json(text: str, limit: int) -> str:
     """The longest beginning of `text` that takes at most `limit` bytes as a value of JSON."""
-    if json_bytes(text) <= limit:
+    return fit_by(json_bytes, text, limit)
+
+
+def fit_by(size: Callable[[str], int], text: str, limit: int) -> str:
+    """The longest beginning of `text` whose `size`, which grows with it, is at most `limit`."""
+    if size(text) <= limit:
         return text
     ends = range(1, len(text) + 1)
-    return text[: bisect_right(ends, limit, key=lambda end: json_bytes(text[:end]))]
+    return text[: bisect_right(ends, limit, key=lambda end: size(text[:end]))]
 
 
 def shares(sizes: Sequence[int], room: int) -> list[int]:
@@ -46,3 +55,10 @@ def shares(sizes: Sequence[int], room: int) -> list[int]:
         granted[index] = min(sizes[index], max(0, room) // (len(sizes) - before))
         room -= granted[index]
     return granted
+
+
+def near(given: str, known: Iterable[str]) -> str:
+    """What is added to a refusal where something known looks like what was given."""
+    others = [name for name in known if name != given]
+    found = get_close_matches(given[:NEAR_LIMIT], others, n=3)
+    return f" (did you mean {' or '.join(f'`{one}`' for one in found)}?)" if found else ""

@@ -36,6 +36,10 @@ class Wishes:
             changes["max_turns"] = checks.check_max_turns(self.max_turns)
         elif record.max_turns is None:
             changes["max_turns"] = settings.default_max_turns
+        if self.max_turns is not None and changes.get("goal", record.goal) is None:
+            raise Refused(
+                "max_turns is for a session with a goal: give a goal too, or leave it out"
+            )
         if self.report_file is not None:
             base = Path(record.dir)
             wanted = self.report_file

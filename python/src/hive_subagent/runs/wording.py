@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from hive_subagent.models import (
     InterruptReply,
     SessionView,
-    StartReply,
     State,
     StopReason,
     Undelivered,
@@ -19,7 +18,6 @@ from hive_subagent.runs.endings import (
     ending,
     ending_sentence,
     killed_by,
-    quoted,
     remaining,
     tools_lost,
 )
@@ -31,40 +29,6 @@ GIVEN_UP = "claude had its task by then and was ended: what it had begun with ma
 
 SHOWN_PROCESSES = 10
 """Dead processes that a text names; the structured content has more."""
-
-
-def started(reply: StartReply, *, begun: bool) -> str:
-    """The answer of `start`."""
-    archived = f" {reply.archived} earlier session of this name was archived." * bool(
-        reply.archived
-    )
-    return (
-        f"Subagent `{reply.name}` is {_pace(begun)} in {reply.dir}.{archived}"
-        f" You will be told once how it ended; `wait` waits for that, `status` looks without cost."
-    )
-
-
-def continued(reply: StartReply, *, before: SessionView, begun: bool, which: str = "") -> str:
-    """The answer of `continue`; says so when the run before was cut, and `which` session it is."""
-    note = f" {which}" if which else ""
-    if before.state is State.KILLED:
-        note += (
-            f" Its previous turn was KILLED ({killed_by(before)}): work of that turn may be half"
-            " done, so have it check before it builds on it."
-        )
-    elif before.state is State.FAILED:
-        said = f":\n{quoted(before.message)}\n" if before.message else "."
-        note += f" Its previous run had failed{said}"
-    if lost := tools_lost(before):
-        note += f" About that run:{lost}"
-    return (
-        f"Subagent `{reply.name}` goes on in {reply.dir} and is {_pace(begun)}.{note}"
-        " You will be told once how this run ended."
-    )
-
-
-def _pace(begun: bool) -> str:
-    return "running" if begun else "started, but has not said a word yet (look at `status`)"
 
 
 def describe(view: SessionView) -> str:
@@ -102,6 +66,41 @@ def line(view: SessionView) -> str:
             return ending_sentence(view, whole=False) + tools_lost(view)
 
 
+def brief(view: SessionView) -> str:
+    """One of many sessions, in as few words as tell whether something is to be done about it."""
+    told = f"`{view.name}`: {_in_short(view)}"
+    return f"{told}, of `{view.delegation}`" if view.delegation else told
+
+
+def _in_short(view: SessionView) -> str:
+    match view.state:
+        case State.QUEUED:
+            return "waits in the queue"
+        case State.STARTING:
+            return f"starting, nothing heard for {_age(view.last_event_age_s)}"
+        case State.RUNNING:
+            turn = f", turn {view.turn} of {view.max_turns}" if view.goal else ""
+            tool = f", in {view.open_tool.name}" if view.open_tool else ""
+            return f"running{turn}, last event {_age(view.last_event_age_s)} ago{tool}"
+    match view.stop_reason:
+        case None:
+            return "idle, how it ended is not known"
+        case StopReason.TURN_ENDED:
+            return "finished"
+        case StopReason.GOAL_REACHED:
+            return "goal reached by its own report"
+        case StopReason.NEED_HELP:
+            return "NEEDS HELP: answer it with `continue`"
+        case StopReason.TURN_CAP:
+            return f"goal not reached in {view.max_turns} turns"
+        case StopReason.STOPPED:
+            return "stopped by its owner"
+        case StopReason.KILLED:
+            return f"KILLED ({killed_by(view)})"
+        case _:
+            return "FAILED"
+
+
 def _running(view: SessionView) -> str:
     guide = (
         "Seconds mean it works, and so does a quiet one that uses CPU; minutes of silence without"
@@ -133,11 +132,16 @@ def _signs_of_life(view: SessionView) -> str:
         stopped = view.processes.stopped
         held = f", {stopped} are stopped and need a SIGCONT" if stopped else ""
         told.append(
-            f"Since then it used {view.cpu_since_event_s:.1f} s of CPU;"
+            f"Since then it used {_at_least(view)}{view.cpu_since_event_s:.1f} s of CPU;"
             f" {view.processes.running} of its processes run,"
             f" {view.processes.sleeping} sleep{held}."
         )
     return " ".join(told) + tools_lost(view)
+
+
+def _at_least(view: SessionView) -> str:
+    # without a cgroup the time of a process that has ended by itself is lost
+    return "at least " if view.containment == "session" else ""
 
 
 def _age(seconds: float | None) -> str:

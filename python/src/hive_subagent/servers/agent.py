@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp.types import CallToolResult
+from mcp.types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
 from hive_subagent import __version__
@@ -31,24 +31,27 @@ from hive_subagent.servers.delegate import add_delegate
 
 INSTRUCTIONS = (
     "Hands bounded work to nested claude sessions: `start` one under a name, `wait` for its end,"
-    " `continue` it with what comes next, or `delegate` several tasks at once. You are told exactly"
-    " once how each run and each delegation ended."
+    " `continue` it with what comes next, or `delegate` several tasks at once. `wait` tells you how"
+    " each run ended, and `status` tells it again."
 )
 
-Name = Annotated[str, Field(description="1 to 63 of a-z, 0-9 and -, not starting with -")]
-NameOrDelegation = Annotated[str, Field(description="one subagent, or a delegation by its id")]
-Model = Annotated[OptionalText, Field(description="claude's model for this run")]
+# a parent in plan mode can call no other tool of a server (measured with 2.1.332)
+_READ_ONLY = ToolAnnotations(read_only_hint=True)
+
+NewName = Annotated[str, Field(description="1 to 63 of a-z, 0-9 and -")]
+NameOrDelegation = Annotated[str, Field(description="subagent, or id of a delegation")]
+Model = Annotated[OptionalText, Field(description="claude's model")]
 Goal = Annotated[
     OptionalText,
     Field(description="go on over turns until the subagent itself reports this reached"),
 ]
-MaxTurns = Annotated[int | None, Field(description="most turns of a run with a goal")]
-ReportFile = Annotated[OptionalText, Field(description="file that each ending is appended to")]
+MaxTurns = Annotated[int | None, Field(description="most turns, with a goal")]
+ReportFile = Annotated[OptionalText, Field(description="file to append each ending to")]
 MemoryMax = Annotated[
     str | int | None, Field(description="bytes or 512M style; can only lower the operator's limit")
 ]
-TurnTimeout = Annotated[float | None, Field(description="seconds after which a turn is ended")]
-Dir = Annotated[OptionalText, Field(description="directory the session is started in")]
+TurnTimeout = Annotated[float | None, Field(description="longest turn")]
+Dir = Annotated[OptionalText, Field(description="directory to work in")]
 
 
 def build_agent_server(
@@ -59,8 +62,11 @@ def build_agent_server(
 
     @server.tool(name="start")
     async def start(
-        name: Name,
-        prompt_file: Annotated[str, Field(description="file with the subagent's instructions")],
+        name: NewName,
+        prompt: Annotated[
+            OptionalText, Field(description="the subagent's instructions; or give prompt_file")
+        ] = None,
+        prompt_file: Annotated[OptionalText, Field(description="file with them")] = None,
         model: Model = None,
         trigger: Annotated[
             OptionalText, Field(description="first message, if not the usual")
@@ -72,11 +78,12 @@ def build_agent_server(
         memory_max: MemoryMax = None,
         turn_timeout_s: TurnTimeout = None,
     ) -> Annotated[CallToolResult, StartReply]:
-        """Start a fresh subagent in the background. A finished one of that name is archived."""
+        """Start a new subagent in the background. A finished one of that name is archived."""
         return await answering(
             supervisor.start(
                 name,
                 prompt_file,
+                prompt=prompt,
                 trigger=trigger,
                 dir=dir,
                 wishes=Wishes(model, goal, max_turns, report_file, memory_max, turn_timeout_s),
@@ -85,17 +92,19 @@ def build_agent_server(
 
     @server.tool(name="continue")
     async def continue_(
-        name: Name,
+        name: str,
         prompt: Annotated[str, Field(description="what to do next")],
         model: Model = None,
-        dir: Dir = None,
+        dir: Annotated[
+            OptionalText, Field(description="where it was started, if not by this daemon")
+        ] = None,
         goal: Goal = None,
         max_turns: MaxTurns = None,
         report_file: ReportFile = None,
         memory_max: MemoryMax = None,
         turn_timeout_s: TurnTimeout = None,
     ) -> Annotated[CallToolResult, StartReply]:
-        """Give a session that is not running another turn, whatever ended the last one."""
+        """Give a session that is not running its next prompt, however its last run ended."""
         return await answering(
             supervisor.continue_(
                 name,
@@ -106,13 +115,13 @@ def build_agent_server(
         )
 
     # one shape with a name and another without: no single output schema says that
-    @server.tool(name="status", structured_output=False)
+    @server.tool(name="status", structured_output=False, annotations=_READ_ONLY)
     async def status(
         name: Annotated[
-            OptionalText, Field(description="one subagent, or a delegation's id; none: all")
+            OptionalText, Field(description="subagent, or id of a delegation; none: all")
         ] = None,
     ) -> CallToolResult:
-        """Say how a subagent is doing, or how it ended. Costs nothing."""
+        """Say how a subagent is doing, or how it ended and what it answered."""
         if name is None:
             return await answering(supervisor.status_of_all())
         if is_group(name):
@@ -122,21 +131,21 @@ def build_agent_server(
     @server.tool(name="interrupt")
     async def interrupt(
         name: NameOrDelegation,
-        force: Annotated[bool, Field(description="kill at once instead of asking first")] = False,
+        force: Annotated[bool, Field(description="kill at once")] = False,
     ) -> Annotated[CallToolResult, InterruptReply]:
         """Stop a running subagent and all it started; the session can be continued."""
         return await answering(supervisor.interrupt(name, force=force))
 
-    @server.tool(name="wait")
+    @server.tool(name="wait", annotations=_READ_ONLY)
     async def wait(
         ctx: Context,
         names: Annotated[
-            list[str] | None, Field(description="subagents or delegations; none: all that run")
+            list[str] | None, Field(description="subagents, ids of delegations; none: all")
         ] = None,
         until: Literal["all", "any"] = "all",
         timeout_s: Annotated[float, Field(description="seconds; hours are fine")] = 60,
     ) -> Annotated[CallToolResult, WaitReply]:
-        """Wait until subagents have ended, with progress while they run."""
+        """Wait until subagents have ended, and say how and what they answered."""
 
         async def progress(waited_s: float, running: int) -> None:
             message = f"{running} running after {waited_s:.0f} s"
@@ -148,15 +157,15 @@ def build_agent_server(
 
     @server.tool(name="intervene")
     async def intervene(
-        name: Name,
+        name: str,
         kind: Annotated[
             InterventionKind,
             Field(description="stop after this step, redirect its plan, or info in passing"),
         ],
-        text: Annotated[str, Field(description="the reason, the instruction, or the information")],
-        now: Annotated[bool, Field(description="redirect: cut what it does right now")] = False,
+        text: Annotated[str, Field(description="reason, instruction or information")],
+        now: Annotated[bool, Field(description="redirect: cut what it does now")] = False,
     ) -> Annotated[CallToolResult, InterveneReply]:
-        """Reach into a running subagent without waiting for its turn to end."""
+        """Tell a running subagent something before its turn ends."""
         return await answering(interventions.intervene(name, kind, text, now=now))
 
     add_delegate(server, delegations)

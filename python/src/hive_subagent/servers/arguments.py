@@ -12,10 +12,10 @@ from typing import Any
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, InputRequiredResult
+from mcp.types import CallToolResult, InputRequiredResult, Tool
 from pydantic import ValidationError
 
-from hive_subagent.servers.answers import refusal
+from hive_subagent.servers.answers import refusal, text_for_claude
 from hive_subagent.visible import on_one_line
 
 SHOWN = 80
@@ -26,8 +26,17 @@ class PreciseServer(MCPServer):
     """Refuses what a tool does not take, naming the parameter and the mend."""
 
     def __init__(self, name: str, *, version: str, instructions: str) -> None:
-        super().__init__(name, version=version, instructions=instructions)
+        super().__init__(
+            name, version=version, instructions=instructions, middleware=[text_for_claude]
+        )
         self._taken: dict[str, list[str]] = {}
+
+    async def list_tools(self) -> list[Tool]:
+        """As the SDK's, with schemas that say each thing once: a parent pays for every word."""
+        tools = await super().list_tools()
+        return [
+            tool.model_copy(update={"input_schema": _lean(tool.input_schema)}) for tool in tools
+        ]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -49,6 +58,33 @@ class PreciseServer(MCPServer):
             for tool in await self.list_tools():
                 self._taken[tool.name] = list(tool.input_schema["properties"])
         return self._taken.get(name, [])
+
+
+def _lean(schema: Any) -> Any:
+    """A schema without titles, and without the null that stands for a parameter left out.
+
+    Null is accepted all the same: a client may send it for what it does not give.
+    """
+    if isinstance(schema, list):
+        return [_lean(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    # below `properties` the keys are names of parameters, one of which may be `title`
+    lean = {
+        key: {name: _lean(part) for name, part in value.items()}
+        if key in ("properties", "$defs")
+        else _lean(value)
+        for key, value in schema.items()
+        if not (key == "title" and isinstance(value, str))
+        and not (key == "default" and value is None)
+    }
+    choices = [part for part in lean.get("anyOf", []) if part != {"type": "null"}]
+    if len(choices) == 1:
+        del lean["anyOf"]
+        lean = {**choices[0], **lean}
+    elif choices:
+        lean["anyOf"] = choices
+    return lean
 
 
 def _unknown(parameter: str, tool: str, taken: list[str]) -> str:

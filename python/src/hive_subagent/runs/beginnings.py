@@ -1,0 +1,67 @@
+"""What an owner reads when a run begins: of `start` and `continue`, and of what is told later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hive_subagent.models import SessionView, StartReply, State
+from hive_subagent.runs.endings import killed_by, tools_lost
+from hive_subagent.visible import on_one_line
+
+SHOWN_WORDS = 300
+"""Characters of claude's own words in a sentence of ours."""
+
+
+def notices_go(sinks: Sequence[str]) -> str:
+    """What is true of the notice of an ending, for whoever is to hear of it.
+
+    No sink is known to reach the caller, and a directory reaches nobody by itself.
+    """
+    kinds = dict.fromkeys(sink.partition(":")[0] for sink in sinks)
+    if not kinds:
+        return "nothing else tells you."
+    if set(kinds) == {"dir"}:
+        return "nothing else tells you: the notice is only kept as a file for the operator."
+    return f"the notice goes to the operator's sinks ({', '.join(kinds)}), which may not reach you."
+
+
+def started(reply: StartReply, *, begun: bool, told: str) -> str:
+    """The answer of `start`; `told` says where its notice goes."""
+    archived = f" {reply.archived} earlier session of this name was archived." * bool(
+        reply.archived
+    )
+    return (
+        f"Subagent `{reply.name}` is {_pace(begun)} in {reply.dir}.{archived}"
+        f" Call `wait` to learn how it ended; {told}"
+    )
+
+
+def continued(
+    reply: StartReply, *, before: SessionView, begun: bool, told: str, which: str = ""
+) -> str:
+    """The answer of `continue`; says so when the run before was cut, and `which` session it is."""
+    note = f" {which}" if which else ""
+    if before.state is State.KILLED:
+        note += (
+            f" Its previous turn was KILLED ({killed_by(before)}): work of that turn may be half"
+            " done, so have it check before it builds on it."
+        )
+    elif before.state is State.FAILED:
+        said = f": {_on_a_line(before.message)}." if before.message else "."
+        note += f" Its previous run had failed{said}"
+    if lost := tools_lost(before):
+        note += f" About that run:{lost}"
+    return (
+        f"Subagent `{reply.name}` goes on in {reply.dir} and is {_pace(begun)}.{note}"
+        f" Call `wait` to learn how this run ended; {told}"
+    )
+
+
+def _on_a_line(words: str) -> str:
+    """Claude's own words, which are no subagent's: as part of a sentence of ours."""
+    said = on_one_line(words.strip().rstrip("."))
+    return said if len(said) <= SHOWN_WORDS else said[:SHOWN_WORDS] + "…"
+
+
+def _pace(begun: bool) -> str:
+    return "running" if begun else "started, but has not said a word yet (look at `status`)"

@@ -1,0 +1,171 @@
+"""What a caller is told is true, and says what to do next (issue 9, part D)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+from support.daemon import Daemon
+from support.house import House
+from support.processes import until
+from support.refusals import refused
+from support.stub import HANG, bash, script, text
+
+from hive_subagent.models import ProcessInfo, SessionView, State, StopReason
+from hive_subagent.runs.beginnings import notices_go
+from hive_subagent.runs.checks import BRIEF_LIMIT
+from hive_subagent.runs.refusals import missed
+from hive_subagent.runs.wishes import Wishes
+
+
+async def test_a_brief_can_be_given_as_it_is(daemon: Daemon) -> None:
+    """Issue 9, 31."""
+    name = daemon.name()
+    await daemon.must("start", name=name, prompt=script(text("inline")))
+    session = await daemon.ended(name)
+    assert session["result"] == "inline"
+    kept = daemon.state_dir / "sessions" / session["session_id"] / "brief.md"
+    assert kept.read_text() == script(text("inline"))
+
+
+async def test_a_brief_is_given_once(home: House) -> None:
+    """Issue 9, 31: both or none is refused in a line."""
+    start = home.supervisor.start
+    await refused(home, start("a"), "prompt is missing: .* `prompt_file`")
+    both = start("a", home.brief(), prompt="x")
+    await refused(home, both, "prompt and prompt_file are both given: leave one of them out")
+    await refused(home, start("a", prompt=" \n"), "prompt is blank")
+    large = start("a", prompt="é" * (BRIEF_LIMIT // 2) + "x")
+    await refused(home, large, f"prompt is over {BRIEF_LIMIT} bytes: shorten the brief")
+
+
+def test_what_is_said_of_notices_is_true_for_the_configuration() -> None:
+    """Issue 9, 27: no sink is known to reach the model that called."""
+    assert "file for the operator" in notices_go(["dir:/var/lib/x/todos"])
+    both = notices_go(["unix:/run/todo.sock", "dir:/var/lib/x/todos"])
+    assert "operator's sinks (unix, dir)" in both
+    assert notices_go([]) == "nothing else tells you."
+    for told in (both, notices_go(["dir:/var/lib/x/todos"])):
+        assert "/" not in told, "a name and no path"
+
+
+async def test_whoever_starts_or_continues_is_told_to_wait(daemon: Daemon) -> None:
+    """Issue 9, 27."""
+    name = daemon.name()
+    answers = [await daemon.call("start", name=name, prompt=script(text("x")))]
+    await daemon.ended(name)
+    answers.append(await daemon.call("continue", name=name, prompt="more"))
+    await daemon.ended(name)
+    tasks = [{"task": script(text("x")), "role": "worker"}]
+    answers.append(await daemon.call("delegate", tasks=tasks))
+    await daemon.must("wait", names=[answers[-1].data["delegation"]])
+    for answer in answers:
+        assert "Call `wait`" in answer.text
+        assert "You will be told" not in answer.text
+        assert "One notice tells you" not in answer.text
+
+
+async def test_a_limit_of_turns_without_a_goal_is_refused(home: House) -> None:
+    """Issue 9, 34: it was ignored silently."""
+    start = home.supervisor.start("a", home.brief(), wishes=Wishes(max_turns=3))
+    await refused(home, start, "max_turns is for a session with a goal: give a goal too")
+    await home.run(script(text("x")), "b")
+    more = home.supervisor.continue_("b", "go on", wishes=Wishes(max_turns=3))
+    await refused(home, more, "max_turns is for a session with a goal")
+
+
+async def test_to_wait_for_nobody_is_refused(daemon: Daemon) -> None:
+    """Issue 9, 34: it said that nothing runs while something did."""
+    name = await daemon.begin(script(HANG))
+    said = await daemon.refused("wait", names=[])
+    assert said == "names is empty: name what to wait for, or leave it out to wait for all"
+    await daemon.must("interrupt", name=name, force=True)
+
+
+async def test_a_mistyped_name_gets_those_that_are_near(daemon: Daemon) -> None:
+    """Issue 9, 34."""
+    await daemon.run(script(text("x")), "lint-frontend")
+    near = "(did you mean `lint-frontend`?)"
+    for tool in ("status", "interrupt"):
+        assert near in await daemon.refused(tool, name="lint-fronted")
+    assert near in await daemon.refused("wait", names=["lint-fronted"])
+    assert near in await daemon.refused("continue", name="lint-fronted", prompt="go on")
+    assert "did you mean" not in await daemon.refused("status", name="quite-different")
+
+
+async def test_a_mistyped_role_gets_those_that_are_near(daemon: Daemon) -> None:
+    """Issue 9, 34."""
+    said = await daemon.refused("delegate", tasks=[{"task": "x", "role": "reviewr"}])
+    assert said.startswith("task 1: role 'reviewr' is unknown: use one of planner, ")
+    assert said.endswith("(did you mean `reviewer`?)")
+
+
+def view(state: State, reason: StopReason) -> SessionView:
+    return SessionView(name="a", session_id="", dir="/", state=state, stop_reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("before", "says"),
+    [
+        (view(State.KILLED, StopReason.KILLED), "A run that is killed early leaves nothing"),
+        (view(State.IDLE, StopReason.TURN_ENDED), "its transcript was removed or moved since"),
+        (view(State.IDLE, StopReason.GOAL_REACHED), "its transcript was removed or moved since"),
+        (None, "`dir` names the directory the session was started in"),
+    ],
+)
+def test_why_a_session_is_not_there_depends_on_how_it_ended(
+    before: SessionView | None, says: str
+) -> None:
+    """Issue 9, 34: "a run that is killed early" was said of a finished one."""
+    said = missed(name="a", words="No conversation", config_dir="/c", directory="/", before=before)
+    assert says in said
+    assert ("killed" in said) is (before is not None and before.state is State.KILLED)
+
+
+async def test_what_died_is_told_by_its_command(daemon: Daemon) -> None:
+    """Issue 9, 34: it listed claude's argv with the paths of the daemon."""
+    name = await daemon.begin(script(bash("perl -e 'sleep 300'")))
+    await daemon.in_tool(name)
+    answer = await daemon.call("interrupt", name=name, force=True)
+    died = [ProcessInfo.model_validate(process) for process in answer.data["processes"]]
+    assert any("sleep 300" in process.command for process in died)
+    assert "--input-format" not in answer.text
+    assert str(daemon.state_dir) not in answer.text
+
+
+async def test_a_failure_of_before_is_told_in_a_sentence_of_ours(daemon: Daemon) -> None:
+    """Issue 9, 34: claude's diagnostics were quoted as if the subagent had said them."""
+    name = await daemon.begin(script(text("x"), {"exit": 1}))
+    failed = await daemon.ended(name)
+    assert failed["state"] == "failed"
+    answer = await daemon.call("continue", name=name, prompt=script(text("y")))
+    assert f"Its previous run had failed: {failed['message'].rstrip('.')}." in answer.text
+    assert ">" not in answer.text
+    await daemon.ended(name)
+
+
+async def test_an_intervention_into_a_run_that_never_begins_promises_no_notice(
+    daemon: Daemon,
+) -> None:
+    """Issue 9, 34: none is owed for it."""
+    gate, name = daemon.gate(), daemon.name()
+    dies = script(before_init=[{"wait_file": str(gate)}, {"exit": 1}])
+    told: dict[str, Any] = {}
+
+    async def start() -> None:
+        told["start"] = await daemon.call("start", name=name, prompt=dies)
+
+    async def intervene() -> None:
+        told["intervene"] = await daemon.call("intervene", name=name, kind="info", text="hello")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(start)
+        await until(lambda: any(f"--name={name}" in c for c in daemon.children().values()))
+        tasks.start_soon(intervene)
+        await until(lambda: "info i-" in daemon.log, "the intervention")
+        gate.touch()
+    assert told["start"].is_error
+    assert told["intervene"].data["state"] == "missed"
+    assert told["intervene"].text.endswith("No notice comes.")
+    assert daemon.notices(name) == []
