@@ -10,6 +10,7 @@ from typing import Protocol
 
 from hive_subagent.claude.holders import TranscriptLock
 from hive_subagent.claude.invocation import Invocation, build_argv, child_environment
+from hive_subagent.claude.write_rules import has_write_rule
 from hive_subagent.permissions import TOP, Permissions
 from hive_subagent.runs.records import SessionRecord
 from hive_subagent.runs.run import Order
@@ -70,6 +71,18 @@ def _reached_directly(host: str) -> list[str]:
 def permissions_of(record: SessionRecord, settings: Settings) -> Permissions:
     """What a session may do: never above what the daemon's settings are now."""
     return settings.ceiling.meet(record.permissions or TOP)
+
+
+def may_write_reports(record: SessionRecord, settings: Settings) -> bool:
+    """Whether a subagent may write into files of its choice, so that the daemon may do it for it.
+
+    Not where any rule on a tool that writes exists: only claude can tell which files it is about.
+    """
+    allowed = permissions_of(record, settings)
+    sources = "" if allowed.confined else settings.setting_sources
+    return allowed.writes_anywhere and not has_write_rule(
+        settings.claude_config_dir, Path(record.dir), sources
+    )
 
 
 async def grant_for(
