@@ -5,6 +5,7 @@ import sys
 import threading
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from hive_subagent import blocking
@@ -41,7 +42,7 @@ async def test_a_call_that_hangs_is_refused_while_others_are_answered() -> None:
         async with anyio.create_task_group() as group:
 
             async def hung() -> None:
-                with pytest.raises(Refused, match="dir /hung: no answer within 0.2 s"):
+                with pytest.raises(Refused, match="dir /hung: no answer within"):
                     await blocking.in_thread(release.wait, what="dir /hung", timeout_s=0.2)
 
             group.start_soon(hung)
@@ -64,7 +65,7 @@ async def test_calls_beyond_the_limit_are_refused_at_once(monkeypatch: pytest.Mo
             group.start_soon(_call, hang, index)
         with anyio.fail_after(30):
             while not all(event.is_set() for event in began):
-                await anyio.sleep(0)
+                await anyio.lowlevel.checkpoint()
         with pytest.raises(Refused, match="a file system may hang"):
             await blocking.in_thread(int, "1", what="dir /x")
         release.set()

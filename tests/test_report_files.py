@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hive_subagent.report_files import append_report
 from hive_subagent.visible import on_lines, on_one_line
 
+
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
@@ -113,9 +114,7 @@ def test_a_subagents_report_is_written_beneath_its_directory_only(
     (session / "linked").symlink_to(outside)
     (session / "link.md").symlink_to(secret)
     os.link(secret, session / "hard.md")
-    problem = append_report(
-        Path(named.format(outside=outside)), "rm -rf", beneath=session
-    )
+    problem = append_report(Path(named.format(outside=outside)), "rm -rf", beneath=session)
     assert problem is not None
     assert "was not written" in problem
     assert secret.read_text() == "keep\n"

@@ -16,6 +16,7 @@ from hive_subagent.permissions import is_about_writing
 MANAGED = Path("/etc/claude-code/managed-settings.json")
 """The administrator's settings, which hold whatever `--setting-sources` says."""
 
+
 def has_write_rule(
     config_dir: Path, directory: Path, sources: str | None, *, managed: Path = MANAGED
 ) -> bool:
