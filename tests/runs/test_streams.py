@@ -213,7 +213,7 @@ async def test_nothing_is_killed_for_being_quiet(home: House, quiet: dict[str, A
     assert view.state == "running"
     assert (view.open_tool.name if view.open_tool else None) == tool
     assert "last sign of life" in said
-    assert ("The tool Bash has been open" in said) == (tool is not None)
+    assert ("The tool Bash (perl -e 'sleep 100') has been open" in said) == (tool is not None)
     await home.supervisor.interrupt("agent")
 
 

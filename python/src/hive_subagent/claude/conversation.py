@@ -10,6 +10,8 @@ from typing import Any
 
 from hive_subagent.claude import protocol
 from hive_subagent.claude.failures import resets_at
+from hive_subagent.claude.mcp_status import McpServers
+from hive_subagent.claude.open_tools import OpenTools
 from hive_subagent.claude.outcome import Completed, decide, was_aborted
 from hive_subagent.models import ApiRetry, OpenTool
 from hive_subagent.visible import on_one_line
@@ -43,7 +45,8 @@ class Conversation:
     `on_change` is called after each line that may matter to somebody who waits, `on_request` for
     each control request of claude's, `hear` with all that came in one go. `message` is the one sent
     last: it is the one that a result can answer. `stopping` says that the turn is being ended for
-    good. `resets_at` is when the account's limit ends (seconds since 1970), where it was told last.
+    good. `resets_at` is when the account's limit ends (seconds since 1970), where it was told last;
+    `mcp` are the MCP servers of the last turn, None before claude has said it.
     """
 
     on_change: Callable[[], None] = lambda: None
@@ -61,6 +64,7 @@ class Conversation:
     cost_total: float | None = None
     cost_is_of_the_session: bool = False
     resets_at: float | None = None
+    mcp: McpServers | None = None
     last_line_at: float = field(init=False)
     _retry: tuple[Event, float] | None = None
     _heard: list[Event] = field(default_factory=list)
@@ -68,7 +72,7 @@ class Conversation:
     _replays: bool = False
     _answers: dict[str, Message] = field(default_factory=dict)
     _echoes: bool = False
-    _open_tools: dict[str, tuple[str, float]] = field(default_factory=dict)
+    _open_tools: OpenTools = field(default_factory=OpenTools)
 
     def __post_init__(self) -> None:
         self.last_line_at = self.clock()
@@ -114,10 +118,7 @@ class Conversation:
     @property
     def open_tool(self) -> OpenTool | None:
         """The tool call of the main agent that has waited longest for its result."""
-        for name, since in self._open_tools.values():
-            age_s = round(self.clock() - since, 3)
-            return OpenTool(name=on_one_line(name)[:WORD_LIMIT], age_s=age_s)
-        return None
+        return self._open_tools.longest(self.clock())
 
     @property
     def api_retry(self) -> ApiRetry | None:
@@ -166,8 +167,10 @@ class Conversation:
             self.session_id = session_id
         if event.get("subtype") == "api_retry":
             self._retry = event, self.clock()
-        if event.get("subtype") == "init" and isinstance(directory := event.get("cwd"), str):
-            self.directory = directory
+        if event.get("subtype") == "init":
+            self.mcp = McpServers.of(event)
+            if isinstance(directory := event.get("cwd"), str):
+                self.directory = directory
 
     def _result(self, event: Event) -> None:
         if event.get("parent_tool_use_id") is not None:
@@ -230,12 +233,8 @@ class Conversation:
         message = event.get("message")
         content = message.get("content") if isinstance(message, dict) else None
         for part in content if isinstance(content, list) else ():
-            if not isinstance(part, dict):
-                continue
-            if part.get("type") == "tool_use":
-                self._open_tools[str(part.get("id"))] = (str(part.get("name")), self.clock())
-            elif part.get("type") == "tool_result":
-                self._open_tools.pop(str(part.get("tool_use_id")), None)
+            if isinstance(part, dict):
+                self._open_tools.block(part, self.clock())
 
 
 def _number(value: object) -> float | None:

@@ -22,7 +22,7 @@ from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.models import Cause, FailureCause, StartReply, State, StopReason
 from hive_subagent.runs import refusals, wording
 from hive_subagent.runs.endings import limit_lost, remaining
-from hive_subagent.runs.happenings import finished, started
+from hive_subagent.runs.happenings import finished, started, warn_of_missing_servers
 from hive_subagent.runs.holding import archive, identify, settle_in, take_lock
 from hive_subagent.runs.launch import (
     Launch,
@@ -192,6 +192,7 @@ class Carrier:
         if run.claude is not None:
             config_dir = self.settings.claude_config_dir
             self.tasks.start_soon(settle_in, session, run.claude, self.records, config_dir)
+            self.tasks.start_soon(warn_of_missing_servers, session, run.claude)
 
     def _take_up(self, session: LiveSession, launch: Launch, run: Run) -> StartReply:
         claude = run.claude

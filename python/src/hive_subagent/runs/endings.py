@@ -28,6 +28,8 @@ def quoted(words: str) -> str:
 def ending(view: SessionView) -> str:
     """How the last run of a session ended: the whole text of its notice."""
     parts = [ending_sentence(view) + tools_lost(view)]
+    if missing := servers_missing(view):
+        parts.append(missing)
     if view.result:
         parts.append(f"Its last answer:\n{quoted(view.result)}")
     if view.result_cut:
@@ -147,6 +149,16 @@ def tools_lost(view: SessionView) -> str:
     if view.cause is Cause.OOM:
         return f" Beside claude the kernel killed {what} of it."
     return f" The kernel killed {what} of it {_at_which_limit(view)}; claude itself went on."
+
+
+def servers_missing(view: SessionView) -> str:
+    """The MCP servers that a run had to do without; empty where there was none."""
+    if not view.mcp_servers:
+        return ""
+    named = ", ".join(
+        f"{on_one_line(server.name)} ({on_one_line(server.status)})" for server in view.mcp_servers
+    )
+    return f"MCP servers that did not connect, so that it has none of their tools: {named}."
 
 
 def remaining(what: str) -> str:

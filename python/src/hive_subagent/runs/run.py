@@ -18,6 +18,7 @@ from hive_subagent.containment.interface import Enclosure, Usage
 from hive_subagent.models import Cause, Containment, ProcessInfo
 from hive_subagent.runs import prompts
 from hive_subagent.runs.ladder import Ladder
+from hive_subagent.runs.required import without_signals
 from hive_subagent.runs.steering import Steering
 
 LAST_WORD_S = 2.0
@@ -89,6 +90,7 @@ class Run:
         self._exit_grace_s = exit_grace_s
         self._interrupt_grace_s = interrupt_grace_s
         self._verdict: Outcome | None = None
+        self._failure: Failed | None = None
         self._ladder: Ladder | None = None
 
     async def begin(self, invocation: Invocation, *, confirm_s: float) -> bool:
@@ -165,10 +167,20 @@ class Run:
             return message is not None and message.result is not None
 
         with anyio.move_on_after(self.order.turn_timeout_s):
-            await claude.until(answered)
+            await claude.until(lambda: claude.conversation.mcp is not None or answered())
+            if not self._lacks_signals(claude):
+                await claude.until(answered)
             return
         self.stop(Cause.TIMEOUT, step_s=self._interrupt_grace_s)
         await claude.until(answered)
+
+    def _lacks_signals(self, claude: RunningClaude) -> bool:
+        """Whether it works on a goal that it has no way to report: it ends then, as failed."""
+        if self.stopped_by is None and self.order.goal is not None:
+            self._failure = without_signals(claude.conversation.mcp)
+        if self._failure is not None and self._ladder is None:
+            self._climb(self._interrupt_grace_s, force=False)
+        return self._failure is not None
 
     def stop(self, cause: Cause, *, step_s: float, force: bool = False) -> None:
         """Climb the ladder, or hurry up it. A turn that has its answer already stays finished."""
@@ -197,8 +209,10 @@ class Run:
         await claude.drain(DRAIN_S)
         usage = self._enclosure.usage()
         self._judge()
-        outcome = self._verdict or self._without_answer(
-            claude, claude.exit if self.stopped_by else by_itself, usage
+        outcome = (
+            self._failure
+            or self._verdict
+            or self._without_answer(claude, claude.exit if self.stopped_by else by_itself, usage)
         )
         later = claude.conversation.later_result
         if isinstance(outcome, Completed) and later is not None:
@@ -279,7 +293,7 @@ class Run:
 
     def _is_to_stop(self) -> bool:
         by_owner = self.steering is not None and self.steering.stop_reason is not None
-        return by_owner or self.stopped_by is not None
+        return by_owner or self.stopped_by is not None or self._failure is not None
 
     def _without_answer(self, claude: RunningClaude, exit_: Exit | None, usage: Usage) -> Outcome:
         if claude.broken is not None and self.stopped_by is None:

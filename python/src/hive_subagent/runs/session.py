@@ -9,12 +9,14 @@ from typing import Any
 
 import anyio
 
+from hive_subagent.claude.conversation import Conversation
 from hive_subagent.claude.holders import TranscriptLock
 from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome, Stopped
 from hive_subagent.containment import Usage
 from hive_subagent.models import (
     Cause,
     FailureCause,
+    McpServerStatus,
     Previous,
     Processes,
     RunFigures,
@@ -98,6 +100,7 @@ class LiveSession:
             last_event_age_s=None if self.queued else round(max(0.0, time.monotonic() - last), 3),
             open_tool=conversation.open_tool if conversation else None,
             api_retry=conversation.api_retry if conversation else None,
+            mcp_servers=_not_connected(conversation),
             cpu_since_event_s=self._silence.used(last, usage.cpu_s) if usage else None,
             processes=_processes(usage) if usage else None,
             interventions=list(run.steering.pending()) if run and run.steering else [],
@@ -157,6 +160,7 @@ def ending_of(
         result=None if text is None else fit(text),
         result_cut=text is not None and is_cut(text),
         result_file=result_file,
+        mcp_servers=_not_connected(run.claude.conversation if run.claude else None),
         turn=run.turn,
         max_turns=run.order.max_turns,
         turn_timeout_s=run.order.turn_timeout_s,
@@ -166,6 +170,11 @@ def ending_of(
         containment=run.containment,
         at=now(),
     )
+
+
+def _not_connected(conversation: Conversation | None) -> list[McpServerStatus]:
+    mcp = conversation.mcp if conversation is not None else None
+    return mcp.not_connected if mcp is not None else []
 
 
 def _processes(usage: Usage) -> Processes:

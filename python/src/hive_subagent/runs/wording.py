@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from hive_subagent.models import (
     InterruptReply,
+    OpenTool,
     SessionView,
     State,
     StopReason,
@@ -19,6 +20,7 @@ from hive_subagent.runs.endings import (
     ending_sentence,
     killed_by,
     remaining,
+    servers_missing,
     tools_lost,
 )
 from hive_subagent.visible import on_one_line
@@ -118,8 +120,8 @@ def _signs_of_life(view: SessionView) -> str:
     told = [f"`{view.name}` is running{turn}; its last sign of life was {age} ago."]
     if view.open_tool:
         told.append(
-            f"The tool {view.open_tool.name} has been open for {_age(view.open_tool.age_s)}: quiet"
-            " is normal while a tool runs."
+            f"The tool {view.open_tool.name}{_of(view.open_tool)} has been open for"
+            f" {_age(view.open_tool.age_s)}: quiet is normal while a tool runs."
         )
     if (retry := view.api_retry) is not None:
         error = on_one_line(retry.error)
@@ -136,12 +138,18 @@ def _signs_of_life(view: SessionView) -> str:
             f" {view.processes.running} of its processes run,"
             f" {view.processes.sleeping} sleep{held}."
         )
+    if missing := servers_missing(view):
+        told.append(missing)
     return " ".join(told) + tools_lost(view)
 
 
 def _at_least(view: SessionView) -> str:
     # without a cgroup the time of a process that has ended by itself is lost
     return "at least " if view.containment == "session" else ""
+
+
+def _of(tool: OpenTool) -> str:
+    return f" ({on_one_line(tool.input)})" if tool.input else ""
 
 
 def _age(seconds: float | None) -> str:
