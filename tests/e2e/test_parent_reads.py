@@ -1,4 +1,4 @@
-"""What the model of a real CLI is shown of the owner's tools, and in which modes it may call them."""
+"""What the model of a real CLI is shown of the owner's tools, and what it may call in plan mode."""
 
 from __future__ import annotations
 
@@ -58,9 +58,10 @@ async def test_a_parents_model_reads_the_text_and_no_json(world: World) -> None:
         calls = await ask(world, owner)
     _, started, waited, looked = calls
     assert shown(started)[0].startswith("Subagent `lint` is running in ")
-    assert shown(waited) == [
-        "Subagent `lint` finished its turn.\n\nIts last answer:\n> the linter is happy"
-    ]
+    (said,) = shown(waited)
+    answer, _, cost = said.rpartition("\n\n")
+    assert answer == "Subagent `lint` finished its turn.\n\nIts last answer:\n> the linter is happy"
+    assert cost.startswith("Cost: $")
     assert shown(looked) == ["`lint`: finished\n`status` with a name tells what that one said."]
 
 

@@ -46,7 +46,9 @@ def ending_sentence(view: SessionView, *, whole: bool = True) -> str:
     """What happened, what that means and the next move; with what was said unless not `whole`."""
     name = f"`{view.name}`"
     said = f" It said:\n{quoted(view.message)}" if whole and view.message else ""
-    why = f":\n{quoted(view.message)}\n" if whole and view.message else ". "
+    # of claude or the daemon, no words of the subagent
+    why = f". The error reported:\n{quoted(view.message)}\n" if whole and view.message else ". "
+    until_then = f" Reported until then:\n{quoted(view.message)}" if whole and view.message else ""
     goal = f" Goal: {view.goal}." if whole else ""
     # a sentence of ours that follows a quotation begins a line of its own
     then = "\n" if said else " "
@@ -82,12 +84,12 @@ def ending_sentence(view: SessionView, *, whole: bool = True) -> str:
         case StopReason.KILLED if view.turn == 0:
             return (
                 f"Subagent {name} never began ({killed_by(view)}); nothing was done. {_NO_SESSION}:"
-                f" `start` it anew.{said}"
+                f" `start` it anew.{until_then}"
             )
         case StopReason.KILLED:
             return (
                 f"Subagent {name} was KILLED mid-turn ({killed_by(view)}); it did NOT finish."
-                f" Work of this turn may be half done. `continue` resumes it.{said}"
+                f" Work of this turn may be half done. `continue` resumes it.{until_then}"
             )
         case _ if view.turn == 0:
             return f"Subagent {name} FAILED as it began{why}{advice(view)}"

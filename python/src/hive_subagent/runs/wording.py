@@ -52,7 +52,13 @@ def describe(view: SessionView) -> str:
                 " `continue` gives it another turn."
             )
         case _:
-            return ending(view)
+            return ended(view)
+
+
+def ended(view: SessionView) -> str:
+    """How a session ended, as its notice says it, and what its last run cost."""
+    # a delegation's notice and a session's own fields tell the cost by themselves
+    return f"{ending(view)}\n\nCost: ${view.cost_usd:.4f}" if view.cost_usd else ending(view)
 
 
 def line(view: SessionView) -> str:
@@ -110,7 +116,8 @@ def _running(view: SessionView) -> str:
     )
     told = [_signs_of_life(view), guide]
     if view.interventions:
-        told.append(f"{len(view.interventions)} of your interventions have not arrived yet.")
+        waiting = ", ".join(f"{note.kind} {note.id}" for note in view.interventions)
+        told.append(f"Not arrived yet of your interventions: {waiting}.")
     return " ".join(told)
 
 
@@ -213,7 +220,7 @@ def cancelled(reply: InterruptReply, views: Sequence[SessionView]) -> str:
     """The answer of `interrupt` for a delegation."""
     how = "by force" if reply.forced else "gently"
     told = "\n".join(ending_sentence(view, whole=len(views) == 1) for view in views)
-    said = "\nWhat each said stands in the delegation's notice." if len(views) > 1 else ""
+    said = "\n`status` with its id tells what each said." if len(views) > 1 else ""
     return (
         f"Delegation `{reply.name}` was cancelled {how}, its queue included.\n{told}{said}\n"
         f"{_dead(reply)}"
