@@ -27,12 +27,13 @@ _running: set[threading.Thread] = set()
 
 
 async def in_thread(
-    function: Callable[..., T], *args: Any, what: str, timeout_s: float = FILE_TIMEOUT_S
+    function: Callable[..., T], *args: Any, what: str, timeout_s: float | None = None
 ) -> T:
     """Return what `function` returns, or raise what it raises.
 
-    `what` names the path for people. Raises Refused when there is no answer within `timeout_s`, and
-    at once when `MOST_THREADS` calls are running: then most of them hang already.
+    `what` names the path for people. Raises Refused when there is no answer within `timeout_s`
+    (`FILE_TIMEOUT_S` where it is None), and at once when `MOST_THREADS` calls are running: then most
+    of them hang already.
     """
     if len(_running) >= MOST_THREADS:
         raise Refused(
@@ -73,6 +74,7 @@ async def in_thread(
     except RuntimeError as error:  # no more threads, or no memory for one
         _running.discard(thread)
         raise Refused(f"{what}: not looked at: {error}; call again later") from None
+    timeout_s = FILE_TIMEOUT_S if timeout_s is None else timeout_s
     with anyio.move_on_after(timeout_s):
         return await answer
     answer.cancel()

@@ -23,7 +23,7 @@ from hive_subagent.models import (
     StatusReply,
     WaitReply,
 )
-from hive_subagent.runs import beginnings, checks, wording
+from hive_subagent.runs import beginnings, checks, places, wording
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.groups import cancel, find, is_group
 from hive_subagent.runs.holding import refuse_if_title_is_open, take_lock
@@ -72,9 +72,12 @@ class Supervisor:
         Its brief is `prompt`, or what `prompt_file` holds: one of the two.
         """
         self._check_call(name)
-        directory = checks.check_directory(dir or "", base=self._settings.work_dir)
-        brief = checks.check_brief(prompt, prompt_file, base=directory)
         message = checks.check_text("trigger", trigger or DEFAULT_TRIGGER)
+        directory = await places.directory(dir or "", base=self._settings.work_dir)
+        brief = await places.brief(prompt, prompt_file, base=directory)
+        wishes = await wishes.located(directory)
+        # again: another call may have come between. From here to the launch nothing waits
+        self._check_call(name)
         record = wishes.granted(
             SessionRecord(name=name, session_id=str(uuid.uuid4()), dir=str(directory), ours=True),
             self._settings,
@@ -83,7 +86,6 @@ class Supervisor:
         predecessor = self._registry.record(name)
         self.check_archivable(predecessor)
         self._keep_of_its_delegation(predecessor)
-        # from the first check to the launch nothing waits, so no other call can come between
         reply, begun = await self._carrier.launch(
             Launch(
                 record=record,
@@ -110,8 +112,13 @@ class Supervisor:
         self._check_call(name)
         checks.check_text("prompt", prompt)
         known = self._registry.record(name)
-        base = self._settings.work_dir
-        directory = checks.check_directory(dir or (known.dir if known else ""), base=base)
+        directory = await places.directory(
+            dir or (known.dir if known else ""), base=self._settings.work_dir
+        )
+        wishes = await wishes.located(directory)
+        # again: another call may have come between. From here to the launch nothing waits
+        self._check_call(name)
+        known = self._registry.record(name)
         if known is None:
             self._carrier.records.check_readable(name)
             # existence is claude's business: it answers whether it has such a session there
@@ -288,6 +295,8 @@ def _order(record: SessionRecord, prompt: str) -> Order:
 
 
 def _same_directory(directory: Path, known: str) -> bool:
+    if str(directory) == known:
+        return True
     try:
         return os.path.samefile(directory, known)
     except OSError:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from hive_subagent.errors import Refused
-from hive_subagent.runs import checks
+from hive_subagent.runs import checks, places
 from hive_subagent.runs.records import SessionRecord
 from hive_subagent.settings import Settings
 from hive_subagent.sizes import parse_size
@@ -25,8 +25,18 @@ class Wishes:
     memory_max: str | int | None = None
     turn_timeout_s: float | None = None
 
+    async def located(self, directory: Path) -> Self:
+        """These with the report file as the absolute path that it means in `directory`.
+
+        Raises Refused.
+        """
+        if not self.report_file:
+            return self
+        file = await places.report_file(self.report_file, base=directory)
+        return replace(self, report_file=file)
+
     def granted(self, record: SessionRecord, settings: Settings) -> SessionRecord:
-        """The record with these wishes. Raises Refused."""
+        """The record with these wishes, which `located` has returned. Raises Refused."""
         changes: dict[str, Any] = {}
         if self.model is not None:
             changes["model"] = checks.check_model(self.model)
@@ -41,9 +51,7 @@ class Wishes:
                 "max_turns is for a session with a goal: give a goal too, or leave it out"
             )
         if self.report_file is not None:
-            base = Path(record.dir)
-            wanted = self.report_file
-            changes["report_file"] = checks.check_report_file(wanted, base=base) if wanted else None
+            changes["report_file"] = self.report_file or None
         if self.memory_max is not None:
             changes["memory_max"] = None if self.memory_max == "" else _size(self.memory_max)
         if self.turn_timeout_s is not None:
