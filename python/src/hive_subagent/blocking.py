@@ -32,8 +32,8 @@ async def in_thread(
     """Return what `function` returns, or raise what it raises.
 
     `what` names the path for people. Raises Refused when there is no answer within `timeout_s`
-    (`FILE_TIMEOUT_S` where it is None), and at once when `MOST_THREADS` calls are running: then most
-    of them hang already.
+    (`FILE_TIMEOUT_S` where it is None), and at once when `MOST_THREADS` calls are running: most of
+    them hang already then.
     """
     if len(_running) >= MOST_THREADS:
         raise Refused(

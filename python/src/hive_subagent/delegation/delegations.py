@@ -48,8 +48,8 @@ class Task:
 class _Asked:
     """What holds for all tasks of a call.
 
-    `named` are the names that it asks for, `taken` those given so far. `directories` holds what each
-    `dir` of the call means.
+    `named` are the names that it asks for, `taken` those given so far. `directories` holds what
+    each `dir` of the call means.
     """
 
     delegation: str
