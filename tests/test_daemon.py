@@ -39,11 +39,14 @@ def test_when_ready_it_says_where_it_is_in_a_private_file(daemon: Daemon) -> Non
         assert mode(found) & 0o077 == 0, found
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
 async def test_a_signal_ends_every_child_tells_each_ending_and_exits_with_zero(
     world: Daemon, number: signal.Signals
 ) -> None:
-    """R11, R17: gentle and deaf children, and tools in sessions of their own."""
+    """R11, R17: gentle and deaf children, and tools in sessions of their own.
+
+    Issue 9, 18: SIGHUP of a terminal that is closed, and SIGQUIT, killed the daemon alone.
+    """
     world.start()
     pid_file = world.gate()
     names = [
@@ -74,7 +77,7 @@ async def test_a_signal_ends_every_child_tells_each_ending_and_exits_with_zero(
     assert world.owed() == []
     assert not (world.runtime_dir / "daemon.json").exists()
     assert list((world.runtime_dir / "mcp").iterdir()) == []
-    if number == signal.SIGINT:
+    if number != signal.SIGTERM:
         return
     world.start()
     for name in names:
@@ -94,11 +97,25 @@ async def test_while_it_stops_no_run_begins_and_no_second_signal_cuts_it_short(
     await until(lambda: "SIGTERM: stopping" in world.log)
     said = await world.refused("start", name="late", prompt_file=world.brief())
     assert "the daemon is stopping" in said
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         world.process.send_signal(number)
     assert world.process.wait(20) == 0
     await gone(children)
     assert [notice["kind"] for notice in world.notices(name)] == ["killed"]
+
+
+async def test_a_daemon_under_nohup_outlives_its_terminal(world: Daemon) -> None:
+    """Issue 9, 18: who ignores SIGHUP beforehand means it."""
+    world.launcher = ("nohup",)
+    world.start()
+    name = await world.begin(script(HANG))
+    assert world.process is not None
+    world.process.send_signal(signal.SIGHUP)
+    session = await world.must("status", name=name)
+    assert session["state"] == "running"
+    assert world.stop() == 0
+    assert "SIGTERM: stopping" in world.log
+    assert "SIGHUP" not in world.log
 
 
 def test_answers_are_sent_at_once() -> None:

@@ -22,8 +22,10 @@ let
     # petted by the daemon's event loop: a loop that hangs for this long is not coming back
     WatchdogSec = 30;
 
-    # a crash is mended by a new start, which tells of the runs that it ended ...
-    Restart = "on-failure";
+    # a new start reports the runs that a crash ended. After SIGHUP and SIGQUIT the daemon exits
+    # with 0, as after SIGTERM, which "on-failure" would leave so; `systemctl stop` is never
+    # answered by a restart ...
+    Restart = "always";
     RestartSec = 2;
     # ... but a bad configuration (2) or a taken port (3) stays as it is until somebody mends it
     RestartPreventExitStatus = "2 3";

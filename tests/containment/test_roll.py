@@ -38,12 +38,13 @@ processes = st.builds(
 )
 
 
-def a_roll(known: dict[int, Marks], *, strays: bool = False) -> Roll:
+def a_roll(known: dict[int, Marks], *, strays: bool = False, only_runs: bool = True) -> Roll:
     return Roll(
         HOUSE,
         own=OWN,
         read_marks=lambda process: known.get(process.pid, NOTHING),
         claim_strays_since=1000 if strays else None,
+        only_runs_below=only_runs,
     )
 
 
@@ -191,6 +192,23 @@ def test_an_orphan_of_a_daemon_inside_a_run_is_the_runs() -> None:
     assert owners(roll, inside) == {201: "a", 202: "a"}
     orphaned = snapshot(child(203, OWN.pid), child(204, 1))
     assert owners(roll, orphaned) == {203: "a"}
+
+
+def test_where_others_hang_under_this_process_hanging_there_proves_nothing() -> None:
+    """Issue 9, 20: as PID 1 everything does. What carries marks or descends stays the run's."""
+    foreign = Marks(OTHER, "x", marker.stamp(OTHER, 1))
+    known = {210: Marks(HOUSE, "a", None), 212: foreign, 213: foreign}
+    roll = a_roll(known, only_runs=False)
+    entry = roll.add("a")
+    roll.set_root(entry, child(201, OWN.pid))
+    found = snapshot(
+        child(202, OWN.pid, session=201),
+        child(210, OWN.pid),
+        child(211, 210),
+        child(212, 210),
+        child(213, OWN.pid),
+    )
+    assert owners(roll, found) == {210: "a", 211: "a", 212: "a"}
 
 
 @given(st.text(string.ascii_letters + string.digits, min_size=1), st.integers(0, 2**40))

@@ -117,6 +117,8 @@ FAULTS = {
     "a flag for a tool": (role(tools="--model"), "'--model'"),
     "all beside some": (role(tools="*, Read"), "tools"),
     "all where it means nothing": (role(disallowed_tools="*"), "disallowed_tools"),
+    "an escape in the model": (role(model="opus\x1b[2J"), "`model` holds a control character"),
+    "an escape in words": (role(description="a\x07b"), "`description` holds a control character"),
     "a relative directory": (role(permission_mode="default", add_dirs="lib"), "'lib'"),
     "a server in plan mode": (role(mcp_servers="notes"), "only reads"),
     "a shell approved in plan mode": (role(allowed_tools="Bash"), "only reads"),

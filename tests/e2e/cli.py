@@ -67,11 +67,12 @@ class Speaker:
 
 @asynccontextmanager
 async def speaking(
-    world: World, *flags: str, environment: dict[str, str]
+    world: World, *flags: str, environment: dict[str, str], bypass: bool = True
 ) -> AsyncIterator[Speaker]:
     """A CLI that stays for more messages; its input is closed in the end."""
+    arguments = ARGUMENTS if bypass else ARGUMENTS[:-1]
     process = await anyio.open_process(
-        [world.program, *ARGUMENTS, "--input-format=stream-json", *flags],
+        [world.program, *arguments, "--input-format=stream-json", *flags],
         stderr=None,
         cwd=world.sandbox.dir,
         env=world.sandbox.alone(world.api.url, **environment),

@@ -180,3 +180,24 @@ def test_any_bytes_are_either_delivered_or_kept(
     else:
         assert said["reason"].partition("] ")[2] == text
         assert channel.names() == set()
+
+
+def test_a_link_in_place_of_temp_is_not_followed(channel: Channel) -> None:
+    """Issue 10, 15: whoever can write the project folder could lead the hook elsewhere."""
+    elsewhere = channel.project / "elsewhere"
+    (channel.project / "temp").rename(elsewhere)
+    (channel.project / "temp").symlink_to(elsewhere)
+    (elsewhere / channel.task / "_stop.txt").write_text("stop")
+    answer = channel.fire()
+    assert answer.said is None
+    assert {p.name for p in (elsewhere / channel.task).iterdir()} == {"_stop.txt"}
+
+
+def test_of_stdin_a_mebibyte_is_kept_and_the_rest_read_to_its_end(channel: Channel) -> None:
+    """Issue 10, 15: a longer event is one that cannot be read, and is left to the next step."""
+    channel.put("_intervene.txt", "look here")
+    answer = channel.fire("--for=main", given=event(tool_response="x" * (2 * 1024 * 1024)))
+    assert answer.said is None
+    assert "an event that cannot be read is nobody's" in answer.log
+    fits = event(tool_response="x" * (1024 * 1024 - 1000))
+    assert "look here" in channel.fire("--for=main", given=fits).reason

@@ -134,14 +134,18 @@ async def test_what_died_is_told_by_its_command(daemon: Daemon) -> None:
     assert str(daemon.state_dir) not in answer.text
 
 
-async def test_a_failure_of_before_is_told_in_a_sentence_of_ours(daemon: Daemon) -> None:
-    """Issue 9, 34: claude's diagnostics were quoted as if the subagent had said them."""
+async def test_a_failure_is_told_as_an_error_and_not_as_the_subagents_words(daemon: Daemon) -> None:
+    """Issue 9, 34: claude's diagnostics were quoted as the subagent's words."""
     name = await daemon.begin(script(text("x"), {"exit": 1}))
     failed = await daemon.ended(name)
     assert failed["state"] == "failed"
+    said = (await daemon.call("status", name=name)).text
+    assert f" The error reported:\n> {failed['message']}\n" in said
+    assert "It said" not in said
     answer = await daemon.call("continue", name=name, prompt=script(text("y")))
-    assert f"Its previous run had failed: {failed['message'].rstrip('.')}." in answer.text
-    assert ">" not in answer.text
+    assert (
+        f"Its previous run had failed; the error reported:\n> {failed['message']}\n" in answer.text
+    )
     await daemon.ended(name)
 
 
@@ -169,3 +173,57 @@ async def test_an_intervention_into_a_run_that_never_begins_promises_no_notice(
     assert told["intervene"].data["state"] == "missed"
     assert told["intervene"].text.endswith("No notice comes.")
     assert daemon.notices(name) == []
+
+
+async def test_what_has_not_arrived_yet_is_named(daemon: Daemon) -> None:
+    """Issue 9, 30: a text is whole by itself, also without the structured content."""
+    name = await daemon.begin(script(bash("perl -e 'sleep 300'")))
+    await daemon.in_tool(name)
+    note = await daemon.must("intervene", name=name, kind="info", text="hello")
+    said = (await daemon.call("status", name=name)).text
+    assert f"Not arrived yet of your interventions: info {note['id']}." in said
+    await daemon.must("interrupt", name=name, force=True)
+
+
+async def test_each_task_has_the_time_that_it_is_given_or_that_its_role_needs(
+    daemon: Daemon,
+) -> None:
+    """Issue 9, 34: 120 s were too short for a worker."""
+    task = script(text("x"))
+    reply = await daemon.must(
+        "delegate",
+        tasks=[
+            {"task": task, "role": "scout"},
+            {"task": task, "role": "worker"},
+            {"task": task, "role": "worker", "timeout_s": 7},
+        ],
+    )
+    assert [child["timeout_s"] for child in reply["children"]] == [120, 1800, 7]
+    assert reply["timeout_s"] == 1800
+    assert "(scout, 120 s)" in reply["text"]
+    await daemon.must("wait", names=[reply["delegation"]])
+    tasks = [{"task": task, "role": "scout"}, {"task": task, "role": "scout", "timeout_s": 9}]
+    again = await daemon.must("delegate", tasks=tasks, timeout_s=300)
+    assert [child["timeout_s"] for child in again["children"]] == [300, 9]
+    await daemon.must("wait", names=[again["delegation"]])
+    said = await daemon.refused("delegate", tasks=[{"task": "x", "role": "scout", "timeout_s": 0}])
+    assert said == "task 1: timeout_s 0.0 is out of range: give seconds above 0"
+
+
+async def test_the_time_of_a_task_is_held_to(daemon: Daemon) -> None:
+    """Issue 9, 34: one child is cut at its own time, its sibling has its role's."""
+    gate = daemon.gate()
+    reply = await daemon.must(
+        "delegate",
+        tasks=[
+            {"task": script(HANG), "role": "worker", "timeout_s": 0.5},
+            {"task": script({"wait_file": str(gate)}, text("y")), "role": "worker"},
+        ],
+    )
+    first, second = reply["names"]
+    cut = await daemon.must("wait", names=[first], timeout_s=60)
+    assert cut["sessions"][0]["cause"] == "timeout"
+    assert (await daemon.must("status", name=second))["state"] in ("starting", "running")
+    gate.touch()
+    over = await daemon.must("wait", names=[reply["delegation"]], timeout_s=60)
+    assert [session["result"] for session in over["sessions"]] == [None, "y"]

@@ -102,7 +102,9 @@ async def test_claude_code_gets_the_text_alone(daemon: Daemon, version: str) -> 
     answer = request(daemon, version, "tools/call", **call)
     assert answer.get("structuredContent") is None
     (part,) = answer["content"]
-    assert part["text"] == f"Subagent `{name}` finished its turn.\n\nIts last answer:\n> done"
+    answer, _, cost = part["text"].rpartition("\n\n")
+    assert answer == f"Subagent `{name}` finished its turn.\n\nIts last answer:\n> done"
+    assert cost.startswith("Cost: $")
     # every other client has all of it
     whole = await daemon.must("status", name=name)
     assert whole["text"] == part["text"]

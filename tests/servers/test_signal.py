@@ -190,13 +190,45 @@ async def test_a_subagent_that_cannot_write_gets_nothing_written_where_it_likes(
 
 
 async def test_a_report_file_of_a_subagent_that_can_write_is_added_to(daemon: Daemon) -> None:
-    report = daemon.root / "own-report.md"
+    report = daemon.work_dir / "own-report.md"
     report.write_text("what I did\n")
     name = await daemon.begin(script(goal_reached("done", report_file=str(report))), goal="g")
     notice = await daemon.notice(name)
     assert report.read_text().startswith("what I did\n")
     assert "reports its goal reached" in report.read_text()
     assert notice["report_file"] == str(report)
+
+
+async def test_a_report_file_outside_of_the_sessions_directory_is_not_written(
+    daemon: Daemon,
+) -> None:
+    """Issue 10, 13: a sandbox of claude's would keep the subagent from it, and not the daemon."""
+    profile = daemon.root / "profile"
+    profile.write_text("# mine\n")
+    (daemon.work_dir / "linked").symlink_to(daemon.root)
+    does = script(
+        goal_reached("done", report_file=str(profile)),
+        goal_reached("done", report_file="linked/profile"),
+        text("rm -rf /"),
+    )
+    name = await daemon.begin(does, goal="g")
+    notice = await daemon.notice(name)
+    assert profile.read_text() == "# mine\n"
+    assert f"report file {profile} was not written: it does not lie in" in notice["text"]
+    assert "linked in its path is a symbolic link" in notice["text"]
+
+
+async def test_a_report_file_is_not_written_where_a_rule_on_writing_exists(world: Daemon) -> None:
+    """Issue 10, 13: the daemon does not write what a rule of claude's may be about."""
+    world.start()
+    settings = world.work_dir / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(json.dumps({"permissions": {"deny": ["Edit(notes/**)"]}}))
+    report = world.work_dir / "report.md"
+    name = await world.begin(script(goal_reached("done", report_file="report.md")), goal="g")
+    notice = await world.notice(name)
+    assert not report.exists()
+    assert "Nothing was added there" in notice["text"]
 
 
 async def test_a_subagent_can_name_so_many_report_files_and_no_more(daemon: Daemon) -> None:

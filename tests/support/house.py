@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import anyio
@@ -24,11 +25,11 @@ from hive_subagent.runs.registry import Registry
 from hive_subagent.runs.session import LiveSession
 from hive_subagent.runs.supervisor import Supervisor
 from hive_subagent.runs.wishes import Wishes
-from hive_subagent.servers.mcp_config import ConfigFiles
+from hive_subagent.servers.mcp_config import ConfigFiles, McpServer
 from hive_subagent.settings import Settings
 from hive_subagent.todos.outbox import Outbox
 from hive_subagent.todos.sinks import DirSink
-from support import processes
+from support import processes, signals
 from support.stub import STUB
 
 DONE_S = 20.0
@@ -94,11 +95,18 @@ class House:
 
 @asynccontextmanager
 async def house(
-    root: Path, *, hierarchy: Hierarchy | None = None, bound_s: float = 5.0, **settings: Any
+    root: Path,
+    *,
+    hierarchy: Hierarchy | None = None,
+    bound_s: float = 5.0,
+    servers: Mapping[str, McpServer] = MappingProxyType({}),
+    signal_url: str | None = None,
+    **settings: Any,
 ) -> AsyncIterator[House]:
     """A supervisor below `root`; it is closed in the end, and nothing may be alive then.
 
-    `hierarchy` stands in for the cgroups of the machine.
+    `hierarchy` stands in for the cgroups of the machine, `signal_url` for the address of the
+    subagents' own MCP server. `servers` are opted in for subagents.
     """
     for folder in ("work", "claude"):
         (root / folder).mkdir(exist_ok=True)
@@ -129,9 +137,12 @@ async def house(
     outbox = Outbox(made.state_dir, [DirSink(made.state_dir / "todos")])
     records = Records(made.state_dir)
     registry = Registry(records, max_running=made.max_running)
-    access = ConfigFiles(made.runtime, {}, lambda token: f"http://127.0.0.1:9/signal/{token}/mcp")
     try:
-        async with anyio.create_task_group() as tasks:
+        async with signals.served() as url, anyio.create_task_group() as tasks:
+            at = url if signal_url is None else signal_url
+            access = ConfigFiles(
+                made.runtime, dict(servers), lambda token: f"{at}/signal/{token}/mcp"
+            )
             tasks.start_soon(outbox.run)
             tasks.start_soon(evidence.watch, lambda: registry.live)
             carrier = Carrier(made, containment, records, registry, outbox, access, tasks)

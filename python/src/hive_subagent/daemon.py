@@ -1,7 +1,7 @@
 """hive-subagent-daemon: read the settings, take the port and the locks, serve, clean up.
 
-Exit codes: 0 after SIGTERM or SIGINT once it is clean, 2 for an unusable configuration, 3 when
-the port is taken.
+Exit codes: 0 after SIGTERM, SIGINT, SIGHUP or SIGQUIT once it is clean, 2 for an unusable
+configuration, 3 when the port is taken.
 """
 
 from __future__ import annotations
@@ -66,6 +66,8 @@ log = logging.getLogger("hive_subagent")
 HTTP_GRACE_S = 3
 """Seconds that calls in flight have once every run is over."""
 
+_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
+
 REAPER_SILENCE_S = 30.0
 """Seconds without a pass of the child reaper after which the watchdog is not petted any more."""
 
@@ -104,7 +106,7 @@ class _Arguments(argparse.ArgumentParser):
 
 
 async def serve(settings: Settings) -> None:
-    """Run until SIGTERM or SIGINT. Order: bind, lock, sweep, deliver, serve."""
+    """Run until a signal ends it. Order: bind, lock, sweep, deliver, serve."""
     with ExitStack() as held:
         listener = held.enter_context(_bind(settings.host, settings.port))
         port = listener.getsockname()[1]
@@ -227,7 +229,10 @@ class _Server(uvicorn.Server):
 async def _stop_on_signal(
     supervisor: Supervisor, outbox: Outbox, events: EventFeed, server: _Server
 ) -> None:
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    # nohup ignores SIGHUP, and means it
+    nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    wanted = [number for number in _ENDING if not (nohup and number == signal.SIGHUP)]
+    with anyio.open_signal_receiver(*wanted) as signals:
         async for number in signals:
             log.info("%s: stopping", number.name)
             break

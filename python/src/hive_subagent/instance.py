@@ -20,7 +20,6 @@ from typing import Any, BinaryIO, Self
 
 from hive_subagent.directories import LOCK_NAME
 from hive_subagent.errors import ConfigurationError
-from hive_subagent.visible import on_lines, on_one_line
 
 IDENTITY_NAME = "identity"
 
@@ -245,40 +244,6 @@ def write_private(path: Path, content: bytes) -> None:
         with suppress(OSError):
             os.unlink(draft)
         raise
-
-
-def append_report(path: Path, text: str) -> str | None:
-    """Append `text` to a report file (created 0600), on lines of its own.
-
-    Returns None, or one line that says why it could not be written: a report file is named by a
-    caller or a subagent, and a bad one must not cost a run its ending. Parents are not created.
-    A link in its place is not followed. Control characters are written as escapes.
-    """
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    where = f"report file {on_one_line(str(path))} was not written"
-    try:
-        # before it is opened: that alone makes some devices do something
-        with suppress(FileNotFoundError):
-            if stat.S_ISLNK(mode := os.lstat(path).st_mode):
-                return f"{where}: a symbolic link, which is not followed"
-            if not stat.S_ISREG(mode):
-                return f"{where}: not a regular file"
-        with open(path, "r+b", buffering=0, opener=lambda p, _: os.open(p, flags, 0o600)) as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                return f"{where}: not a regular file"
-            # models often leave the last line of a file without its end
-            torn = found.st_size > 0 and os.pread(file.fileno(), 1, found.st_size - 1) != b"\n"
-            # a lone surrogate cannot be encoded, and is told as its escape
-            content = on_lines(text).encode("utf-8", "backslashreplace")
-            left = memoryview(b"\n" * torn + content + b"\n" * (not content.endswith(b"\n")))
-            while left:
-                left = left[file.write(left) or 0 :]
-    except FileNotFoundError:
-        return f"{where}: its directory does not exist"
-    except (OSError, ValueError) as error:
-        return f"{where}: {_reason(error)}"
-    return None
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -28,7 +28,7 @@ MODES: tuple[PermissionMode, ...] = (
 # plan and auto read beyond the session's directories (2.1.332) and what lies between them does
 # not: that difference is a part of its own
 _BEYOND: frozenset[PermissionMode] = frozenset({"plan", "auto", "bypassPermissions"})
-_WRITERS = frozenset({"Edit", "NotebookEdit", "Write"})
+_WRITERS = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})
 
 READ_APPROVALS = frozenset({"WebFetch", "WebSearch"})
 """Tools that change nothing here and still have to be approved below bypass."""
@@ -151,9 +151,10 @@ class Permissions:
     @property
     def writes_anywhere(self) -> bool:
         """Whether nothing but its user keeps it from writing into a file of its choice."""
-        return self.mode == "bypassPermissions" and any(
-            (self.tools is None or tool in self.tools) and tool not in self.denied
-            for tool in ("Bash", "Write")
+        return (
+            self.mode == "bypassPermissions"
+            and not any(is_about_writing(rule) for rule in self.denied)
+            and (self.tools is None or not self.tools.isdisjoint({"Bash", "Write"}))
         )
 
     def flags(self) -> Flags:
@@ -188,6 +189,11 @@ class Flags:
     approved: tuple[str, ...]
     servers: frozenset[str] | None
     directories: tuple[str, ...]
+
+
+def is_about_writing(rule: str) -> bool:
+    """Whether a rule such as `Edit(~/.bashrc)` is about a tool that writes files."""
+    return rule.partition("(")[0].strip() in _WRITERS
 
 
 def covers_rule(rule: str, other: str) -> bool:

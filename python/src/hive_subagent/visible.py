@@ -15,6 +15,15 @@ def on_one_line(text: str) -> str:
     return "".join(c if c.isprintable() else _escape(c) for c in text)
 
 
+EXCERPT = 200
+"""Characters of a caller's text that a refusal repeats."""
+
+
+def excerpt(text: str) -> str:
+    """The first `EXCERPT` characters of `text` on one line, with a mark where more follows."""
+    return on_one_line(text[:EXCERPT]) + "…" * (len(text) > EXCERPT)
+
+
 def on_lines(text: str) -> str:
     """`text` with its control characters as escapes; line ends and tabs stay."""
     return _ACTING.sub(lambda found: _escape(found[0]), text)

@@ -34,6 +34,7 @@ EVENTS = {"PostToolUse": "done", "PostToolUseFailure": "failed"}
 TOLD = f".{STOP}.told-"  # hidden, and followed by the time: what is left of a stop for a moment
 PARALLEL_S = 5.0  # within this the hooks of tools that ran in parallel are taken for one step
 MAX_BYTES = 64 * 1024
+MAX_STDIN = 1024 * 1024
 WRITER_PATIENCE_S = 0.2
 _SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -95,25 +96,35 @@ def _is_plain_name(task: str) -> bool:
 
 def _drain_stdin() -> bytes:
     # to the end and before anything is claimed: the CLI throws away the answer of a hook that
-    # closed its input early
-    chunks = []
+    # closed its input early. What is over the limit is read and dropped: an event cut there is one
+    # that cannot be read
+    chunks, room = [], MAX_STDIN
     try:
         if os.isatty(0):
             return b""
-        while chunk := os.read(0, 1 << 20):
-            chunks.append(chunk)
+        while chunk := os.read(0, 1 << 16):
+            chunks.append(chunk[:room])
+            room -= len(chunks[-1])
     except OSError:
         pass
     return b"".join(chunks)
 
 
 def _open_channel(task: str) -> tuple[str, int] | None:
+    folder = os.O_RDONLY | os.O_DIRECTORY | _SAFE
     for base in (os.environ.get("CLAUDE_PROJECT_DIR"), "."):
         if base:
             try:
-                return base, os.open(f"{base}/temp/{task}", os.O_RDONLY | os.O_DIRECTORY | _SAFE)
+                # in two steps: O_NOFOLLOW holds for the last component alone
+                temp = os.open(f"{base}/temp", folder)
             except OSError:
                 continue
+            try:
+                return base, os.open(task, folder, dir_fd=temp)
+            except OSError:
+                continue
+            finally:
+                os.close(temp)
     return None
 
 

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 
-from hive_subagent.containment import delegation, proc
+from hive_subagent.containment import delegation, pidfd, proc
 from hive_subagent.containment.cgroup import CgroupEnclosure
 from hive_subagent.containment.delegation import Hierarchy
 from hive_subagent.containment.ending import extinguish
@@ -68,18 +68,22 @@ class Containment:
 
         `identity`: a stable random id of `state_dir`, without a colon; whatever carries it is
         this daemon's to end. `memory_max`, `pids_max`: the limits of each run where there are
-        cgroups, bytes and processes. `claim_strays`: orphans without any mark are a run's, too;
-        only for a process that starts nothing but runs in sessions of their own. `bound_s`:
+        cgroups, bytes and processes. `claim_strays`: for a process that starts nothing but runs in
+        sessions of their own. Orphans without any mark that it adopts are a run's, too, unless
+        this process is PID 1 or had children before: then they can be anybody's, and they are
+        reaped and never ended. `bound_s`:
         seconds after which an ending gives up on what does not die. `hierarchy`: where cgroup v2
         is, found by itself when None.
 
-        Raises ConfigurationError: a memory limit without a cgroup that can hold it, no /proc.
+        Raises ConfigurationError: a memory limit without a cgroup that can hold it, no /proc, a
+        kernel that is too old.
         """
         if not identity or any(c in identity for c in ":\0="):
             raise ValueError(f"not an identity: {identity!r}")
         own = proc.look(os.getpid())
         if own is None:
             raise ConfigurationError("/proc: not mounted; mount proc there, runs are found by it")
+        pidfd.check()
         found = delegation.find(hierarchy or Hierarchy())
         leaves = None if isinstance(found, str) else Leaves(found, pids_max=pids_max)
         reason = found if isinstance(found, str) else f"delegated: {found.unit.path}"
@@ -89,14 +93,29 @@ class Containment:
                 f"setting memory_max: no cgroup can hold it ({why});"
                 " run as a systemd unit with Delegate=yes, or leave it out"
             )
-        become_subreaper()
+        try:
+            become_subreaper()
+        except OSError as error:
+            raise ConfigurationError(
+                f"prctl(PR_SET_CHILD_SUBREAPER): {error.strerror}; allow it where a seccomp filter"
+                " is set: without it processes that lose their parent are lost"
+            ) from None
         marks = MarkReader(user=os.geteuid())
         since = int(time.clock_gettime(time.CLOCK_BOOTTIME) * proc.TICKS_PER_SECOND)
+        others = _below_already(own.pid) if claim_strays else ""
+        if others:
+            logger.warning(
+                "%s, so what this process adopts may be anybody's: without a mark of a run it is"
+                " reaped and never ended; in a container use --init",
+                others,
+            )
         roll = Roll(
             identity,
             own=own,
             read_marks=marks,
-            claim_strays_since=since if claim_strays else None,
+            claim_strays_since=since if claim_strays and not others else None,
+            only_runs_below=not others,
+            reap_strays=claim_strays,
         )
         made = cls(
             roll=roll,
@@ -229,3 +248,14 @@ class Containment:
             outside.give_up(ended.survivors)
             await outside.tidy()
         return ended.killed
+
+
+def _below_already(own: int) -> str:
+    """Why not everything that hangs under this process need be a run's, in a phrase, or ""."""
+    if own == 1:
+        return "this is PID 1, which adopts every orphan"
+    for process in proc.snapshot().values():
+        if process.parent == own and process.alive:
+            told = proc.describe(process)
+            return f"process {told.pid} ({told.command}) was its child before it began"
+    return ""

@@ -10,9 +10,31 @@ from collections.abc import Iterable
 
 from hive_subagent.containment import proc
 from hive_subagent.containment.proc import Process
+from hive_subagent.errors import ConfigurationError
 
 # since Linux 6.9; EINVAL before
 _TO_PROCESS_GROUP = 1 << 2
+
+
+def check() -> None:
+    """Raise ConfigurationError where the kernel cannot do what is done with descriptors here."""
+    step = "pidfd_open"
+    try:
+        fd = os.pidfd_open(os.getpid())
+        try:
+            step = "pidfd_send_signal"
+            signal.pidfd_send_signal(fd, 0)
+            step = "waitid(P_PIDFD)"
+            with contextlib.suppress(ChildProcessError):  # this process is no child of its own
+                os.waitid(os.P_PIDFD, fd, os.WEXITED | os.WNOHANG)
+        finally:
+            os.close(fd)
+    except (OSError, AttributeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigurationError(
+            f"{step} does not work here ({reason}), and no process can be watched without it: use"
+            " Linux 5.4 or newer, and allow that call where a seccomp filter is set"
+        ) from None
 
 
 def open_checked(process: Process) -> int | None:

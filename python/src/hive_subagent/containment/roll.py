@@ -54,12 +54,21 @@ class Roll:
         own: Process,
         read_marks: Callable[[Process], Marks],
         claim_strays_since: int | None = None,
+        only_runs_below: bool = True,
+        reap_strays: bool = False,
     ) -> None:
-        """`claim_strays_since`: clock ticks since boot; None never claims an unmarked process."""
+        """`claim_strays_since`: clock ticks since boot; None never claims an unmarked process.
+
+        `only_runs_below`: whatever hangs under this process was started by a run. Where that does
+        not hold, hanging under it proves nothing. `reap_strays`: dead children are reaped even if
+        they are nobody's.
+        """
         self.identity = identity
         self.own = own
         self.read_marks = read_marks
         self.strays_since = claim_strays_since
+        self.only_runs_below = only_runs_below
+        self.reap_strays = reap_strays
         self.runs: dict[str, Entry] = {}
         self.by_stamp: dict[int, Entry] = {}
         self.seen: dict[tuple[int, int], str] = {}
@@ -211,6 +220,8 @@ class _Judgement:
 
     def _as_stray(self, process: Process) -> str | None:
         roll = self._roll
+        if roll.reap_strays and not process.alive and process.parent == roll.own.pid:
+            return STRAY  # the dead are only reaped, so there is nothing to prove
         if (
             roll.strays_since is None
             or process.parent != roll.own.pid
@@ -226,4 +237,7 @@ class _Judgement:
         return identity is not None and identity != self._roll.identity
 
     def _below_us(self, process: Process) -> bool:
-        return self._roll.own.pid in ancestors(process.pid, self._processes)
+        """Whether a process hangs under this one, and what hangs there is a run's."""
+        return self._roll.only_runs_below and self._roll.own.pid in ancestors(
+            process.pid, self._processes
+        )

@@ -15,11 +15,12 @@ from hive_subagent.delegation.telling import CHILD_NOTE, accepted
 from hive_subagent.errors import Refused
 from hive_subagent.models import DelegatedChild, DelegateReply, SessionView, WaitPolicy
 from hive_subagent.permissions import CHILD
-from hive_subagent.runs import checks
+from hive_subagent.runs import checks, places
 from hive_subagent.runs.beginnings import notices_go
 from hive_subagent.runs.carrier import Carrier
-from hive_subagent.runs.launch import Launch, order_of
+from hive_subagent.runs.launch import Launch
 from hive_subagent.runs.records import SessionRecord
+from hive_subagent.runs.run import Order
 from hive_subagent.runs.session import LiveSession
 from hive_subagent.runs.supervisor import Supervisor
 from hive_subagent.runs.text import near
@@ -47,7 +48,8 @@ class Task:
 class _Asked:
     """What holds for all tasks of a call.
 
-    `named` are the names that it asks for, `taken` those given so far.
+    `named` are the names that it asks for, `taken` those given so far. `directories` holds what
+    each `dir` of the call means.
     """
 
     delegation: str
@@ -55,6 +57,7 @@ class _Asked:
     model: str | None
     dir: str | None
     timeout_s: float | None
+    directories: Mapping[str, Path]
     taken: set[str] = field(default_factory=set)
     programs: dict[Path, str] = field(default_factory=dict)
 
@@ -91,11 +94,16 @@ class Delegations:
         A child has the seconds of its task, else `timeout_s`, else what its role needs.
         """
         self._check(tasks)
-        # nothing waits from here on, so no other call can come between
+        directories = {
+            given: await places.directory(given, base=self._settings.work_dir)
+            for given in {task.dir or dir or "" for task in tasks}
+        }
+        # again: another call may have come between. Nothing waits from here on
+        self._check(tasks)
         notice_id = str(uuid.uuid4())
         delegation_id = f"d:{notice_id[:8]}"
         named = frozenset(task.name for task in tasks if task.name is not None)
-        asked = _Asked(delegation_id, named, model, dir, timeout_s)
+        asked = _Asked(delegation_id, named, model, dir, timeout_s, directories)
         timeouts = [
             self._seconds(f"task {number}", task, asked) for number, task in enumerate(tasks, 1)
         ]
@@ -170,9 +178,7 @@ class Delegations:
         prompt = checks.check_text(which, task.task)
         name = self._name(task, role, asked)
         asked.taken.add(name)
-        directory = checks.check_directory(
-            task.dir or asked.dir or "", base=self._settings.work_dir
-        )
+        directory = asked.directories[task.dir or asked.dir or ""]
         if directory not in asked.programs:
             asked.programs[directory] = self._supervisor.check_claude(directory)
         wishes = Wishes(model=task.model or asked.model or role.model)
@@ -194,7 +200,7 @@ class Delegations:
         self._supervisor.check_archivable(predecessor)
         return Launch(
             record=record,
-            order=order_of(record, prompt, self._settings),
+            order=Order(prompt=prompt, turn_timeout_s=record.turn_timeout_s),
             program=asked.programs[directory],
             brief=None,
             predecessor=predecessor,

@@ -69,6 +69,10 @@ def parse_role(name: str, text: str) -> Role:
             raise ValueError(f"`{key}` is missing: add a line `{key}: ...` to the front matter")
     if not values["description"]:
         raise ValueError("`description` is empty: say what a child of this role does")
+    for key, value in values.items():
+        # they reach argv, logs and what a parent reads
+        if not value.isprintable():
+            raise ValueError(f"`{key}` holds a control character: write plain text")
     effort = values.get("effort") or None
     if effort is not None and effort not in EFFORTS:
         raise ValueError(f"effort {effort!r} is none of {', '.join(EFFORTS)}")

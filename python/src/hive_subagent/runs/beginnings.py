@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hive_subagent.models import SessionView, StartReply, State
-from hive_subagent.runs.endings import killed_by, tools_lost
-from hive_subagent.visible import on_one_line
-
-SHOWN_WORDS = 300
-"""Characters of claude's own words in a sentence of ours."""
+from hive_subagent.runs.endings import killed_by, quoted, tools_lost
 
 
 def notices_go(sinks: Sequence[str]) -> str:
@@ -47,7 +43,7 @@ def continued(
             " done, so have it check before it builds on it."
         )
     elif before.state is State.FAILED:
-        said = f": {_on_a_line(before.message)}." if before.message else "."
+        said = f"; the error reported:\n{quoted(before.message)}\n" if before.message else "."
         note += f" Its previous run had failed{said}"
     if lost := tools_lost(before):
         note += f" About that run:{lost}"
@@ -55,12 +51,6 @@ def continued(
         f"Subagent `{reply.name}` goes on in {reply.dir} and is {_pace(begun)}.{note}"
         f" Call `wait` to learn how this run ended; {told}"
     )
-
-
-def _on_a_line(words: str) -> str:
-    """Claude's own words, which are no subagent's: as part of a sentence of ours."""
-    said = on_one_line(words.strip().rstrip("."))
-    return said if len(said) <= SHOWN_WORDS else said[:SHOWN_WORDS] + "…"
 
 
 def _pace(begun: bool) -> str:

@@ -22,9 +22,15 @@ from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.models import Cause, FailureCause, StartReply, State, StopReason
 from hive_subagent.runs import refusals, wording
 from hive_subagent.runs.endings import limit_lost, remaining
-from hive_subagent.runs.happenings import finished, started
+from hive_subagent.runs.happenings import finished, started, warn_of_missing_servers
 from hive_subagent.runs.holding import archive, identify, settle_in, take_lock
-from hive_subagent.runs.launch import Launch, McpAccess, grant_for, invoke, permissions_of
+from hive_subagent.runs.launch import (
+    Launch,
+    McpAccess,
+    grant_for,
+    invoke,
+    may_write_reports,
+)
 from hive_subagent.runs.records import Ending, Records
 from hive_subagent.runs.registry import Registry
 from hive_subagent.runs.results import keep_answers
@@ -186,6 +192,7 @@ class Carrier:
         if run.claude is not None:
             config_dir = self.settings.claude_config_dir
             self.tasks.start_soon(settle_in, session, run.claude, self.records, config_dir)
+            self.tasks.start_soon(warn_of_missing_servers, session, run.claude)
 
     def _take_up(self, session: LiveSession, launch: Launch, run: Run) -> StartReply:
         claude = run.claude
@@ -245,7 +252,7 @@ class Carrier:
         except SubagentError as error:
             log.error("how run %s ended is told, but cannot be kept: %s", run.run_id, error)
         reports = run.signals.report_files
-        if reports and not permissions_of(record, self.settings).writes_anywhere:
+        if reports and not may_write_reports(record, self.settings):
             # what it may not do itself, we do not do for it
             missed.append(wording.reports_left(reports))
             reports = []

@@ -11,7 +11,7 @@ from io import FileIO
 from pathlib import Path
 
 from hive_subagent.errors import Refused
-from hive_subagent.visible import on_one_line
+from hive_subagent.visible import excerpt
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.ASCII)
 
@@ -75,7 +75,7 @@ def check_max_turns(max_turns: int) -> int:
 def check_directory(path: str | Path, *, base: Path) -> Path:
     """The absolute directory `path` means below `base`."""
     directory = _absolute(path, base, "dir")
-    shown = f"dir {on_one_line(str(directory))}"
+    shown = f"dir {excerpt(str(directory))}"
     if not os.path.isdir(directory):  # Path.is_dir raises where a parent may not be entered
         raise Refused(f"{shown} is not a directory: name an existing one")
     if not os.access(directory, os.X_OK | os.R_OK):
@@ -84,11 +84,16 @@ def check_directory(path: str | Path, *, base: Path) -> Path:
 
 
 def check_report_file(path: str, *, base: Path) -> str:
-    """The absolute path of a report file, there or not; its directory must exist."""
+    """The absolute path of a report file, there or not; its directory must exist.
+
+    Links among its parents are resolved here, once: a subagent that later turns one of them into a
+    link elsewhere does not move the file.
+    """
     file = _absolute(path, base, "report_file")
-    shown = f"report_file {on_one_line(str(file))}"
+    shown = f"report_file {excerpt(str(file))}"
     if not os.path.isdir(file.parent):
         raise Refused(f"{shown} cannot be a file there: name one in an existing folder")
+    file = Path(os.path.realpath(file.parent), file.name)
     try:
         mode = os.lstat(file).st_mode
     except FileNotFoundError:
@@ -126,7 +131,7 @@ def read_brief(path: str, *, base: Path) -> bytes:
     Raises Refused unless it is a regular, readable file of bounded size that holds text in UTF-8.
     """
     file = _absolute(path, base, "prompt_file")
-    shown = f"prompt_file {on_one_line(str(file))}"
+    shown = f"prompt_file {excerpt(str(file))}"
     try:
         # before it is opened: that alone makes some devices do something
         if not stat.S_ISREG(os.stat(file).st_mode):
@@ -186,7 +191,7 @@ def _absolute(path: str | Path, base: Path, what: str) -> Path:
         size = len(found.encode())
     except UnicodeEncodeError:
         raise Refused(
-            f"{what} {on_one_line(found)} is not UTF-8, and claude cannot open it: rename it"
+            f"{what} {excerpt(found)} is not UTF-8, and claude cannot open it: rename it"
         ) from None
     if size >= PATH_LIMIT:
         raise Refused(f"{what} is longer than a path can be: shorten it")

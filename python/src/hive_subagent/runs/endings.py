@@ -28,56 +28,27 @@ def quoted(words: str) -> str:
 def ending(view: SessionView) -> str:
     """How the last run of a session ended: the whole text of its notice."""
     parts = [ending_sentence(view) + tools_lost(view)]
+    if missing := servers_missing(view):
+        parts.append(missing)
     if view.result:
-        parts.append(f"{_whose_answer(view)}\n{quoted(view.result)}")
-    elif view.result == "":
-        parts.append("It said nothing.")
+        parts.append(f"Its last answer:\n{quoted(view.result)}")
     if view.result_cut:
         file = view.result_file or view.transcript
         whole = f"; the whole is in {file}" if file else ""
         shown = len((view.result or "").encode())
         parts.append(f"(This answer is cut after {shown:,} bytes{whole}.)")
-    parts += [*ended_with_it(view), *([_warned(view.warning)] if view.warning else [])]
     if view.report_file:
         parts.append(f"Report file: {view.report_file}")
     return "\n\n".join(parts)
-
-
-def _whose_answer(view: SessionView) -> str:
-    if view.result_beside_tool:
-        said = "It ended without a word. The last that it said, before its last tool call"
-        if (view.answers or 1) > 1:
-            said = f"{said}, stands at the end of its {view.answers} answers"
-        return f"{said}:"
-    if (view.answers or 1) > 1:
-        return f"Its {view.answers} answers, in their order:"
-    return "Its last answer:"
-
-
-def _warned(warning: str) -> str:
-    return f"Claude itself warned:\n{quoted(warning)}"
-
-
-def ended_with_it(view: SessionView) -> list[str]:
-    """What ended with a run and was not done: background tasks, and processes it left behind."""
-    told = []
-    if view.ended_background:
-        tasks = "; ".join(
-            f"{task.kind} ({on_one_line(task.description)}), open for {task.age_s:.0f} s"
-            for task in view.ended_background
-        )
-        told.append(f"Ended with it, not finished, in the background: {tasks}.")
-    if view.ended_processes:
-        processes = ", ".join(f"{p.pid} {p.command}" for p in view.ended_processes)
-        told.append(f"Processes that it left behind were ended: {processes}.")
-    return told
 
 
 def ending_sentence(view: SessionView, *, whole: bool = True) -> str:
     """What happened, what that means and the next move; with what was said unless not `whole`."""
     name = f"`{view.name}`"
     said = f" It said:\n{quoted(view.message)}" if whole and view.message else ""
-    why = f":\n{quoted(view.message)}\n" if whole and view.message else ". "
+    # of claude or the daemon, no words of the subagent
+    why = f". The error reported:\n{quoted(view.message)}\n" if whole and view.message else ". "
+    until_then = f" Reported until then:\n{quoted(view.message)}" if whole and view.message else ""
     goal = f" Goal: {view.goal}." if whole else ""
     # a sentence of ours that follows a quotation begins a line of its own
     then = "\n" if said else " "
@@ -113,12 +84,12 @@ def ending_sentence(view: SessionView, *, whole: bool = True) -> str:
         case StopReason.KILLED if view.turn == 0:
             return (
                 f"Subagent {name} never began ({killed_by(view)}); nothing was done. {_NO_SESSION}:"
-                f" `start` it anew.{said}"
+                f" `start` it anew.{until_then}"
             )
         case StopReason.KILLED:
             return (
                 f"Subagent {name} was KILLED mid-turn ({killed_by(view)}); it did NOT finish."
-                f" Work of this turn may be half done. `continue` resumes it.{said}"
+                f" Work of this turn may be half done. `continue` resumes it.{until_then}"
             )
         case _ if view.turn == 0:
             return f"Subagent {name} FAILED as it began{why}{advice(view)}"
@@ -180,6 +151,16 @@ def tools_lost(view: SessionView) -> str:
     if view.cause is Cause.OOM:
         return f" Beside claude the kernel killed {what} of it."
     return f" The kernel killed {what} of it {_at_which_limit(view)}; claude itself went on."
+
+
+def servers_missing(view: SessionView) -> str:
+    """The MCP servers that a run had to do without; empty where there was none."""
+    if not view.mcp_servers:
+        return ""
+    named = ", ".join(
+        f"{on_one_line(server.name)} ({on_one_line(server.status)})" for server in view.mcp_servers
+    )
+    return f"MCP servers that did not connect, so that it has none of their tools: {named}."
 
 
 def remaining(what: str) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
 
+from hive_subagent.claude.process import RunningClaude
 from hive_subagent.notices import RunEvent
 from hive_subagent.runs.session import LiveSession, now
+
+log = logging.getLogger(__name__)
 
 
 def started(session: LiveSession, run_id: str) -> RunEvent:
@@ -21,6 +25,18 @@ def started(session: LiveSession, run_id: str) -> RunEvent:
         delegation=record.delegation,
         at=now(),
     )
+
+
+async def warn_of_missing_servers(session: LiveSession, claude: RunningClaude) -> None:
+    """Once claude has said it, log which MCP servers the run has to do without."""
+    await claude.until(lambda: claude.conversation.mcp is not None)
+    for server in claude.conversation.mcp.not_connected if claude.conversation.mcp else ():
+        log.warning(
+            "`%s`: MCP server %s did not connect: %s",
+            session.record.name,
+            server.name,
+            server.status,
+        )
 
 
 def finished(session: LiveSession) -> RunEvent:

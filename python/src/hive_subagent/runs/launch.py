@@ -10,9 +10,10 @@ from typing import Protocol
 
 from hive_subagent.claude.holders import TranscriptLock
 from hive_subagent.claude.invocation import Invocation, build_argv, child_environment
+from hive_subagent.claude.write_rules import has_write_rule
 from hive_subagent.permissions import TOP, Permissions
-from hive_subagent.runs.order import Order
 from hive_subagent.runs.records import SessionRecord
+from hive_subagent.runs.run import Order
 from hive_subagent.settings import Settings
 
 
@@ -72,13 +73,15 @@ def permissions_of(record: SessionRecord, settings: Settings) -> Permissions:
     return settings.ceiling.meet(record.permissions or TOP)
 
 
-def order_of(record: SessionRecord, prompt: str, settings: Settings) -> Order:
-    """What one run of a session is asked, a goal aside."""
-    wait_s = record.background_wait_s
-    return Order(
-        prompt=prompt,
-        turn_timeout_s=record.turn_timeout_s,
-        background_wait_s=settings.background_wait_s if wait_s is None else wait_s,
+def may_write_reports(record: SessionRecord, settings: Settings) -> bool:
+    """Whether a subagent may write into files of its choice, so that the daemon may do it for it.
+
+    Not where any rule on a tool that writes exists: only claude can tell which files it is about.
+    """
+    allowed = permissions_of(record, settings)
+    sources = "" if allowed.confined else settings.setting_sources
+    return allowed.writes_anywhere and not has_write_rule(
+        settings.claude_config_dir, Path(record.dir), sources
     )
 
 

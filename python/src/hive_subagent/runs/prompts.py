@@ -4,6 +4,9 @@ from __future__ import annotations
 
 DEFAULT_TRIGGER = "Carry out the instructions of your system prompt now."
 
+SIGNAL = "signal"
+"""The name by which a subagent knows the MCP server of its own signals."""
+
 READER_NOTE = """
 
 Another agent started you, and it reads your last message when your turn ends: nothing else of what
@@ -34,7 +37,7 @@ def next_prompt(*, goal: str, turn: int, max_turns: int) -> str:
 
 def _signals() -> str:
     return (
-        "When it is truly reached, call goal_reached of the signal server; do not call it to be"
+        f"When it is truly reached, call goal_reached of the {SIGNAL} server; do not call it to be"
         " done. When you cannot go on without an answer, call need_help with your question."
     )
 

@@ -9,12 +9,14 @@ from typing import Any
 
 import anyio
 
+from hive_subagent.claude.conversation import Conversation
 from hive_subagent.claude.holders import TranscriptLock
-from hive_subagent.claude.outcome import Failed, Killed, Outcome, Stopped
+from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome, Stopped
 from hive_subagent.containment import Usage
 from hive_subagent.models import (
     Cause,
     FailureCause,
+    McpServerStatus,
     Previous,
     Processes,
     RunFigures,
@@ -23,10 +25,9 @@ from hive_subagent.models import (
     StopReason,
 )
 from hive_subagent.runs.evidence import Silence
-from hive_subagent.runs.order import Finish, Signals
 from hive_subagent.runs.records import Ending, SessionRecord
-from hive_subagent.runs.run import Run
-from hive_subagent.runs.text import RESULT_LIMIT, fit, joined
+from hive_subagent.runs.run import Finish, Run, Signals
+from hive_subagent.runs.text import RESULT_LIMIT, fit, is_cut
 
 
 class LiveSession:
@@ -99,12 +100,10 @@ class LiveSession:
             last_event_age_s=None if self.queued else round(max(0.0, time.monotonic() - last), 3),
             open_tool=conversation.open_tool if conversation else None,
             api_retry=conversation.api_retry if conversation else None,
+            mcp_servers=_not_connected(conversation),
             cpu_since_event_s=self._silence.used(last, usage.cpu_s) if usage else None,
             processes=_processes(usage) if usage else None,
             interventions=list(run.steering.pending()) if run and run.steering else [],
-            answers=len(conversation.spoken.answers) or None if conversation else None,
-            background=conversation.background.shown() if conversation else [],
-            background_wait_s=run.order.background_wait_s if run else None,
             **(_figures(usage) if usage else {}),
             containment=run.containment if run else None,
             goal=record.goal,
@@ -148,7 +147,7 @@ def ending_of(
     if run.steering is not None and (stop := run.steering.stop_reason) is not None:
         state, reason, message = _stopped(state, reason, message, stop, run)
     outcome = finish.outcome
-    text, cut = joined([answer.text for answer in finish.answers])
+    text = outcome.text if isinstance(outcome, Completed | Stopped) else None
     total, cost = _cost(session, finish)
     return Ending(
         run_id=run.run_id,
@@ -158,22 +157,24 @@ def ending_of(
         signal=outcome.signal if isinstance(outcome, Killed) else None,
         message=fit(message) if message else None,
         resets_at=_resets_at(run, outcome),
-        result=text,
-        result_cut=cut,
+        result=None if text is None else fit(text),
+        result_cut=text is not None and is_cut(text),
         result_file=result_file,
-        answers=len(finish.answers) or None,
-        result_beside_tool=bool(finish.answers) and finish.answers[-1].beside_tool,
-        ended_background=list(finish.ended_background),
+        mcp_servers=_not_connected(run.claude.conversation if run.claude else None),
         turn=run.turn,
         max_turns=run.order.max_turns,
         turn_timeout_s=run.order.turn_timeout_s,
-        background_wait_s=run.order.background_wait_s,
         cost_usd=cost,
         cost_total=total,
         **_figures(finish.usage),
         containment=run.containment,
         at=now(),
     )
+
+
+def _not_connected(conversation: Conversation | None) -> list[McpServerStatus]:
+    mcp = conversation.mcp if conversation is not None else None
+    return mcp.not_connected if mcp is not None else []
 
 
 def _processes(usage: Usage) -> Processes:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hive_subagent.models import Frozen, ProcessInfo, SessionView, State
-from hive_subagent.runs.endings import ending, quoted
+from hive_subagent.runs.endings import quoted
 from hive_subagent.runs.text import fit_by, fit_json, json_bytes, shares
-from hive_subagent.runs.wording import brief, line
+from hive_subagent.runs.wording import brief, ended, line
 from hive_subagent.visible import on_lines, on_one_line
 
 ANSWER_LIMIT = 40_000
@@ -101,7 +101,7 @@ def _text(views: Sequence[SessionView], lead: str, further: int) -> str:
 
 def _about(view: SessionView) -> str:
     unfinished = view.state in (State.QUEUED, State.STARTING, State.RUNNING)
-    return on_lines(line(view) if unfinished or view.stop_reason is None else ending(view))
+    return on_lines(line(view) if unfinished or view.stop_reason is None else ended(view))
 
 
 def _words_of(view: SessionView) -> dict[str, str]:

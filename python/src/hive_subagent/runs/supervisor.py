@@ -7,7 +7,6 @@ import math
 import os
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -24,20 +23,19 @@ from hive_subagent.models import (
     StatusReply,
     WaitReply,
 )
-from hive_subagent.runs import beginnings, checks, wording
+from hive_subagent.runs import beginnings, checks, places, wording
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.groups import cancel, find, is_group
 from hive_subagent.runs.holding import refuse_if_title_is_open, take_lock
-from hive_subagent.runs.launch import Launch, order_of
+from hive_subagent.runs.launch import Launch
 from hive_subagent.runs.looking import Looking
-from hive_subagent.runs.order import Order
 from hive_subagent.runs.prompts import DEFAULT_TRIGGER, READER_NOTE
 from hive_subagent.runs.records import SessionRecord
+from hive_subagent.runs.run import Order
 from hive_subagent.runs.session import ended_view
 from hive_subagent.runs.several import fit_processes
 from hive_subagent.runs.waiting import Progress, until_over
 from hive_subagent.runs.wishes import Wishes
-from hive_subagent.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -74,9 +72,12 @@ class Supervisor:
         Its brief is `prompt`, or what `prompt_file` holds: one of the two.
         """
         self._check_call(name)
-        directory = checks.check_directory(dir or "", base=self._settings.work_dir)
-        brief = checks.check_brief(prompt, prompt_file, base=directory)
         message = checks.check_text("trigger", trigger or DEFAULT_TRIGGER)
+        directory = await places.directory(dir or "", base=self._settings.work_dir)
+        brief = await places.brief(prompt, prompt_file, base=directory)
+        wishes = await wishes.located(directory)
+        # again: another call may have come between. From here to the launch nothing waits
+        self._check_call(name)
         record = wishes.granted(
             SessionRecord(name=name, session_id=str(uuid.uuid4()), dir=str(directory), ours=True),
             self._settings,
@@ -85,11 +86,10 @@ class Supervisor:
         predecessor = self._registry.record(name)
         self.check_archivable(predecessor)
         self._keep_of_its_delegation(predecessor)
-        # from the first check to the launch nothing waits, so no other call can come between
         reply, begun = await self._carrier.launch(
             Launch(
                 record=record,
-                order=_order(record, message, self._settings),
+                order=_order(record, message),
                 program=program,
                 brief=self._carrier.records.save_brief(
                     record.session_id, brief + READER_NOTE.encode()
@@ -112,8 +112,13 @@ class Supervisor:
         self._check_call(name)
         checks.check_text("prompt", prompt)
         known = self._registry.record(name)
-        base = self._settings.work_dir
-        directory = checks.check_directory(dir or (known.dir if known else ""), base=base)
+        directory = await places.directory(
+            dir or (known.dir if known else ""), base=self._settings.work_dir
+        )
+        wishes = await wishes.located(directory)
+        # again: another call may have come between. From here to the launch nothing waits
+        self._check_call(name)
+        known = self._registry.record(name)
         if known is None:
             self._carrier.records.check_readable(name)
             # existence is claude's business: it answers whether it has such a session there
@@ -137,7 +142,7 @@ class Supervisor:
         reply, begun = await self._carrier.launch(
             Launch(
                 record=record,
-                order=_order(record, prompt, self._settings),
+                order=_order(record, prompt),
                 program=program,
                 brief=self._carrier.records.brief(record.session_id) if record.ours else None,
                 resume=record.session_id or name,
@@ -278,14 +283,20 @@ class Supervisor:
         return take_lock(self._settings.claude_config_dir, record)
 
 
-def _order(record: SessionRecord, prompt: str, settings: Settings) -> Order:
-    order = order_of(record, prompt, settings)
+def _order(record: SessionRecord, prompt: str) -> Order:
     if record.goal is None:
-        return order
-    return replace(order, goal=record.goal, max_turns=record.max_turns or 1)
+        return Order(prompt=prompt, turn_timeout_s=record.turn_timeout_s)
+    return Order(
+        prompt=prompt,
+        goal=record.goal,
+        max_turns=record.max_turns or 1,
+        turn_timeout_s=record.turn_timeout_s,
+    )
 
 
 def _same_directory(directory: Path, known: str) -> bool:
+    if str(directory) == known:
+        return True
     try:
         return os.path.samefile(directory, known)
     except OSError:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hive_subagent.instance import append_report
 from hive_subagent.models import StopReason
 from hive_subagent.notices import Notice, NoticeKind
+from hive_subagent.report_files import append_report
 from hive_subagent.runs.endings import ending as in_words
 from hive_subagent.runs.records import SessionRecord
 from hive_subagent.runs.session import ended_view
@@ -31,13 +31,24 @@ def tell(
     further_reports: Sequence[str] = (),
     further_words: Sequence[str] = (),
 ) -> None:
-    """Write the ending of `record` to its report files and hand its notice to the outbox."""
+    """Write the ending of `record` to its report files and hand its notice to the outbox.
+
+    `further_reports` are those that the subagent named: only in its own directory.
+    """
     ending = record.ending
     assert ending is not None
     # it is made to be shown, and holds a subagent's words
     text = on_lines("\n\n".join([in_words(ended_view(record)), *further_words]))
     reports = dict.fromkeys(r for r in (record.report_file, *further_reports) if r)
-    problems = [append_report(Path(report), f"{ending.at} {text}\n") for report in reports]
+    home = Path(record.dir)
+    problems = [
+        append_report(
+            Path(report),
+            f"{ending.at} {text}\n",
+            beneath=None if report == record.report_file else home,
+        )
+        for report in reports
+    ]
     outbox.settle(
         ending.run_id,
         Notice(

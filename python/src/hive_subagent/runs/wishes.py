@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from hive_subagent.errors import Refused
-from hive_subagent.runs import checks
+from hive_subagent.runs import checks, places
 from hive_subagent.runs.records import SessionRecord
 from hive_subagent.settings import Settings
 from hive_subagent.sizes import parse_size
@@ -24,10 +24,19 @@ class Wishes:
     report_file: str | None = None
     memory_max: str | int | None = None
     turn_timeout_s: float | None = None
-    background_wait_s: float | None = None
+
+    async def located(self, directory: Path) -> Self:
+        """These with the report file as the absolute path that it means in `directory`.
+
+        Raises Refused.
+        """
+        if not self.report_file:
+            return self
+        file = await places.report_file(self.report_file, base=directory)
+        return replace(self, report_file=file)
 
     def granted(self, record: SessionRecord, settings: Settings) -> SessionRecord:
-        """The record with these wishes. Raises Refused."""
+        """The record with these wishes, which `located` has returned. Raises Refused."""
         changes: dict[str, Any] = {}
         if self.model is not None:
             changes["model"] = checks.check_model(self.model)
@@ -42,17 +51,13 @@ class Wishes:
                 "max_turns is for a session with a goal: give a goal too, or leave it out"
             )
         if self.report_file is not None:
-            base = Path(record.dir)
-            wanted = self.report_file
-            changes["report_file"] = checks.check_report_file(wanted, base=base) if wanted else None
+            changes["report_file"] = self.report_file or None
         if self.memory_max is not None:
             changes["memory_max"] = None if self.memory_max == "" else _size(self.memory_max)
         if self.turn_timeout_s is not None:
             changes["turn_timeout_s"] = _seconds(self.turn_timeout_s)
         elif record.turn_timeout_s is None:
             changes["turn_timeout_s"] = settings.turn_timeout_s
-        if self.background_wait_s is not None:
-            changes["background_wait_s"] = _wait(self.background_wait_s)
         return record.model_copy(update=changes)
 
 
@@ -66,10 +71,4 @@ def _size(text: str | int) -> int:
 def _seconds(seconds: float) -> float:
     if not 0 < seconds < math.inf:
         raise Refused(f"turn_timeout_s {seconds} is out of range: give seconds above 0")
-    return seconds
-
-
-def _wait(seconds: float) -> float:
-    if not 0 <= seconds < math.inf:
-        raise Refused(f"background_wait_s {seconds} is out of range: give seconds from 0")
     return seconds

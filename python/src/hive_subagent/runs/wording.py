@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hive_subagent.models import (
-    BackgroundTask,
     InterruptReply,
+    OpenTool,
     SessionView,
     State,
     StopReason,
@@ -20,6 +20,7 @@ from hive_subagent.runs.endings import (
     ending_sentence,
     killed_by,
     remaining,
+    servers_missing,
     tools_lost,
 )
 from hive_subagent.visible import on_one_line
@@ -51,7 +52,13 @@ def describe(view: SessionView) -> str:
                 " `continue` gives it another turn."
             )
         case _:
-            return ending(view)
+            return ended(view)
+
+
+def ended(view: SessionView) -> str:
+    """How a session ended, as its notice says it, and what its last run cost."""
+    # a delegation's notice and a session's own fields tell the cost by themselves
+    return f"{ending(view)}\n\nCost: ${view.cost_usd:.4f}" if view.cost_usd else ending(view)
 
 
 def line(view: SessionView) -> str:
@@ -109,7 +116,8 @@ def _running(view: SessionView) -> str:
     )
     told = [_signs_of_life(view), guide]
     if view.interventions:
-        told.append(f"{len(view.interventions)} of your interventions have not arrived yet.")
+        waiting = ", ".join(f"{note.kind} {note.id}" for note in view.interventions)
+        told.append(f"Not arrived yet of your interventions: {waiting}.")
     return " ".join(told)
 
 
@@ -119,8 +127,8 @@ def _signs_of_life(view: SessionView) -> str:
     told = [f"`{view.name}` is running{turn}; its last sign of life was {age} ago."]
     if view.open_tool:
         told.append(
-            f"The tool {view.open_tool.name} has been open for {_age(view.open_tool.age_s)}: quiet"
-            " is normal while a tool runs."
+            f"The tool {view.open_tool.name}{_of(view.open_tool)} has been open for"
+            f" {_age(view.open_tool.age_s)}: quiet is normal while a tool runs."
         )
     if (retry := view.api_retry) is not None:
         error = on_one_line(retry.error)
@@ -129,8 +137,6 @@ def _signs_of_life(view: SessionView) -> str:
             f"The API refused it ({why}); it tries again by itself in {retry.next_try_s:.0f} s,"
             f" attempt {retry.attempt} of {retry.max_retries}: nothing is lost yet."
         )
-    if view.background:
-        told.append(background_open(view))
     if view.processes is not None and view.cpu_since_event_s is not None:
         stopped = view.processes.stopped
         held = f", {stopped} are stopped and need a SIGCONT" if stopped else ""
@@ -139,6 +145,8 @@ def _signs_of_life(view: SessionView) -> str:
             f" {view.processes.running} of its processes run,"
             f" {view.processes.sleeping} sleep{held}."
         )
+    if missing := servers_missing(view):
+        told.append(missing)
     return " ".join(told) + tools_lost(view)
 
 
@@ -147,20 +155,8 @@ def _at_least(view: SessionView) -> str:
     return "at least " if view.containment == "session" else ""
 
 
-def background_open(view: SessionView) -> str:
-    """What goes on beside the turn of a running subagent."""
-    tasks = "; ".join(_task(task) for task in view.background)
-    if not view.answers:
-        return f"Open in the background: {tasks}."
-    return (
-        f"Its turn has an answer, and open in the background: {tasks}. Quiet is normal now: it goes"
-        f" on once they have ended, and is waited for at most {_age(view.background_wait_s)} from"
-        " that answer on."
-    )
-
-
-def _task(task: BackgroundTask) -> str:
-    return f"{task.kind} ({on_one_line(task.description)}), for {_age(task.age_s)}"
+def _of(tool: OpenTool) -> str:
+    return f" ({on_one_line(tool.input)})" if tool.input else ""
 
 
 def _age(seconds: float | None) -> str:
@@ -224,7 +220,7 @@ def cancelled(reply: InterruptReply, views: Sequence[SessionView]) -> str:
     """The answer of `interrupt` for a delegation."""
     how = "by force" if reply.forced else "gently"
     told = "\n".join(ending_sentence(view, whole=len(views) == 1) for view in views)
-    said = "\nWhat each said stands in the delegation's notice." if len(views) > 1 else ""
+    said = "\n`status` with its id tells what each said." if len(views) > 1 else ""
     return (
         f"Delegation `{reply.name}` was cancelled {how}, its queue included.\n{told}{said}\n"
         f"{_dead(reply)}"

@@ -15,6 +15,7 @@ from hive_subagent.errors import ConfigurationError, Refused
 from hive_subagent.given import read_given
 from hive_subagent.instance import private_directory, write_private
 from hive_subagent.runs.launch import Grant
+from hive_subagent.runs.prompts import SIGNAL
 
 log = logging.getLogger(__name__)
 
@@ -48,9 +49,6 @@ class McpServer(BaseModel):
             return {**common, "command": self.command, "args": self.args, "env": self.env}
         return {**common, "url": self.url, "headers": self.headers}
 
-
-SIGNAL = "signal"
-"""The name by which a subagent knows the server of its own signals."""
 
 _LISTED = TypeAdapter(dict[str, Any])
 _SERVERS = TypeAdapter(dict[str, McpServer])

@@ -9,20 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_subagent.instance import (
-    append_report,
-)
+from hive_subagent.report_files import append_report
 from hive_subagent.visible import on_lines, on_one_line
-
-# locks argv[1], says so, and holds until its stdin ends
-HOLDER = """
-import sys
-from pathlib import Path
-from hive_subagent.instance import lock_directory
-held = lock_directory(Path(sys.argv[1]), {"version": "1"})
-print("locked", flush=True)
-sys.stdin.read()
-"""
 
 
 def mode(path: Path) -> int:
@@ -88,3 +76,56 @@ def test_a_report_into_something_else_than_a_file_is_a_line(tmp_path: Path) -> N
             assert on_one_line(str(tmp_path / name)) in problem
             assert len(problem.splitlines()) == 1
     assert append_report(Path("/dev/null"), "x") is not None
+
+
+def test_a_report_is_not_written_where_a_parent_became_a_link(tmp_path: Path) -> None:
+    """Issue 10, 13: checked when it was named, and turned into a link during the run."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "reports").symlink_to(tmp_path / "elsewhere")
+    problem = append_report(tmp_path / "reports" / "r.md", "x")
+    assert problem is not None
+    assert "reports in its path is a symbolic link" in problem
+    assert os.listdir(tmp_path / "elsewhere") == []
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "../outside.md",
+        "sub/../../outside.md",
+        "{outside}/outside.md",
+        ".",
+        "..",
+        "/",
+        "linked/r.md",
+        "link.md",
+        "hard.md",
+    ],
+)
+def test_a_subagents_report_is_written_beneath_its_directory_only(
+    tmp_path: Path, named: str
+) -> None:
+    """Issue 10, 13: the daemon writes no file that a subagent has no reason to name."""
+    session, outside = tmp_path / "session", tmp_path / "outside"
+    (session / "sub").mkdir(parents=True)
+    outside.mkdir()
+    secret = outside / "bashrc"
+    secret.write_text("keep\n")
+    (session / "linked").symlink_to(outside)
+    (session / "link.md").symlink_to(secret)
+    os.link(secret, session / "hard.md")
+    problem = append_report(Path(named.format(outside=outside)), "rm -rf", beneath=session)
+    assert problem is not None
+    assert "was not written" in problem
+    assert secret.read_text() == "keep\n"
+    assert [*outside.iterdir()] == [secret]
+    assert {p.name for p in tmp_path.iterdir()} == {"session", "outside"}
+
+
+@pytest.mark.parametrize("named", ["r.md", "sub/r.md", "sub/../r.md", "{session}/sub/r.md"])
+def test_a_subagents_report_in_its_directory_is_written(tmp_path: Path, named: str) -> None:
+    session = tmp_path / "session"
+    (session / "sub").mkdir(parents=True)
+    path = Path(named.format(session=session))
+    assert append_report(path, "done", beneath=session) is None
+    assert (session / path).resolve().read_text() == "done\n"

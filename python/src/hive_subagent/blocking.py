@@ -1,0 +1,84 @@
+"""Calls that may block for ever, such as file access on a file system that does not answer.
+
+They run in threads of their own, under a time limit. A thread that hangs cannot be ended: it is
+left behind, counted, and never keeps the daemon from exiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import anyio
+
+from hive_subagent.errors import Refused
+
+T = TypeVar("T")
+
+FILE_TIMEOUT_S = 10.0
+"""Seconds that file access for one call may take; a slow disk needs less, a hung one never ends."""
+
+MOST_THREADS = 32
+"""Calls at the same time, those that hang included."""
+
+_running: set[threading.Thread] = set()
+
+
+async def in_thread(
+    function: Callable[..., T], *args: Any, what: str, timeout_s: float | None = None
+) -> T:
+    """Return what `function` returns, or raise what it raises.
+
+    `what` names the path for people. Raises Refused when there is no answer within `timeout_s`
+    (`FILE_TIMEOUT_S` where it is None), and at once when `MOST_THREADS` calls are running: most of
+    them hang already then.
+    """
+    if len(_running) >= MOST_THREADS:
+        raise Refused(
+            f"{what}: not looked at, since {len(_running)} file accesses of this daemon are under"
+            " way already: a file system may hang; call again later"
+        )
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if answer.done():
+            return
+        if error is not None:
+            answer.set_exception(error)
+        else:
+            answer.set_result(result)  # type: ignore[arg-type]
+
+    def work() -> None:
+        result: T | None = None
+        failure: BaseException | None = None
+        try:
+            result = function(*args)
+        except BaseException as error:  # handed over to the caller
+            failure = error
+        finally:
+            _running.discard(thread)
+        try:
+            loop.call_soon_threadsafe(settle, result, failure)
+        except RuntimeError:
+            return  # the loop is closed: nobody waits any more
+
+    # not a pool: the interpreter waits at its exit for each thread of a pool, also for one that
+    # hangs
+    thread = threading.Thread(target=work, name=f"file access: {what}"[:80], daemon=True)
+    _running.add(thread)
+    try:
+        thread.start()
+    except RuntimeError as error:  # no more threads, or no memory for one
+        _running.discard(thread)
+        raise Refused(f"{what}: not looked at: {error}; call again later") from None
+    timeout_s = FILE_TIMEOUT_S if timeout_s is None else timeout_s
+    with anyio.move_on_after(timeout_s):
+        return await answer
+    answer.cancel()
+    raise Refused(
+        f"{what}: no answer within {timeout_s:g} s: its file system does not respond; use another"
+        " path or call again once it does"
+    )

@@ -1,0 +1,59 @@
+"""A file system that never answers costs the call that names it, and nobody else (issue 10, 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+from support.house import House
+from support.hung import hung_file_system
+from support.stub import script, text
+
+from hive_subagent import blocking
+from hive_subagent.delegation.delegations import Delegations, Task
+from hive_subagent.delegation.roles import read_roles
+from hive_subagent.errors import Refused
+from hive_subagent.runs.wishes import Wishes
+
+
+@pytest.fixture
+def hung(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where nothing answers; a call gives it up soon."""
+    monkeypatch.setattr(blocking, "FILE_TIMEOUT_S", 0.5)
+    with hung_file_system(tmp_path / "hung") as place:
+        yield place
+
+
+@pytest.mark.parametrize("named", ["prompt_file", "dir", "report_file"])
+async def test_a_start_that_names_it_is_refused_while_another_runs(
+    home: House, hung: Path, named: str
+) -> None:
+    brief = home.brief()
+    calls = {
+        "prompt_file": lambda: home.supervisor.start("slow", str(hung / "x")),
+        "dir": lambda: home.supervisor.start("slow", brief, dir=str(hung)),
+        "report_file": lambda: home.supervisor.start(
+            "slow", brief, wishes=Wishes(report_file=str(hung / "x"))
+        ),
+    }
+    async with anyio.create_task_group() as tasks:
+
+        async def refused() -> None:
+            with pytest.raises(Refused, match=f"{named} {hung}.*: no answer within"):
+                await calls[named]()
+
+        tasks.start_soon(refused)
+        assert (await home.run(script(text("fine")))).result == "fine"
+
+
+async def test_a_continue_and_a_delegation_that_name_it_are_refused(
+    home: House, hung: Path
+) -> None:
+    await home.run(script(text("fine")))
+    with pytest.raises(Refused, match=f"report_file {hung}/x: no answer within"):
+        await home.supervisor.continue_("agent", "go", wishes=Wishes(report_file=str(hung / "x")))
+    delegations = Delegations(home.carrier, home.supervisor, read_roles(None))
+    with pytest.raises(Refused, match=f"dir {hung}: no answer within"):
+        await delegations.delegate([Task(task="look", role="scout", dir=str(hung))])
