@@ -72,14 +72,17 @@ def test_a_result_counts_without_a_replay_where_this_claude_never_replays() -> N
     assert message.result is not None
 
 
-def test_a_later_result_is_the_newer_text_unless_it_is_an_error() -> None:
+def texts(conversation: Conversation) -> list[str]:
+    return [answer.text for answer in conversation.spoken.answers]
+
+
+def test_a_later_result_adds_an_answer_unless_it_is_an_error_and_changes_no_ending() -> None:
+    """Issue 9, 2: the last one replaced those before."""
     conversation = Conversation()
     message = conversation.sent("m1")
     say(conversation, replay("m1"), answer("one"), answer("two"), answer("x", is_error=True))
-    assert message.result is not None
-    assert message.result["result"] == "one"
-    assert conversation.later_result is not None
-    assert conversation.later_result["result"] == "two"
+    assert message.result == answer("one")
+    assert texts(conversation) == ["one", "two"]
 
 
 def test_a_subagents_result_is_not_the_turns() -> None:

@@ -49,7 +49,7 @@ def test_a_turn_that_ended_before_it_could_be_cut_does_not_answer_either() -> No
     second = conversation.sent("m2", cuts=True)
     say(conversation, answer("one"), INIT, replay("m2"), answer("two"))
     assert second.result == answer("two")
-    assert conversation.later_result is None
+    assert conversation.message is not None
 
 
 def test_messages_that_were_joined_are_consumed_each_and_answered_by_one_result() -> None:

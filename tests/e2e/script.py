@@ -75,7 +75,7 @@ def use(name: str, /, **arguments: Any) -> Say:
 
 def bash(command: str, **arguments: Any) -> Say:
     """The model runs a shell command."""
-    return use("Bash", command=command, description="scripted", **arguments)
+    return use("Bash", **{"command": command, "description": "scripted", **arguments})
 
 
 def position(messages: list[dict[str, Any]]) -> tuple[str | None, int]:

@@ -66,18 +66,19 @@ async def test_a_goal_that_is_never_reported_ends_at_the_cap(world: World) -> No
 
 
 @on_both_versions
-async def test_a_background_task_that_reopens_the_turn_has_the_last_word(world: World) -> None:
+async def test_a_background_task_that_reopens_the_turn_adds_its_answer(world: World) -> None:
     background = bash("perl -e 'sleep 1'", run_in_background=True)
     named = world.api.script(background, say("early"), say("late"))
     async with world.daemon():
         await world.start("build", named)
         session = await world.ended("build")
-    assert (session["stop_reason"], session["result"]) == ("turn_ended", "late")
+    assert (session["stop_reason"], session["result"]) == ("turn_ended", "early\n\nlate")
 
 
 async def test_a_goal_turn_is_not_taken_for_answered_by_a_background_tasks_result(
     world: World,
 ) -> None:
+    """Where the work of a turn is not waited for, the next one begins beside it."""
     background = bash("perl -e 'sleep 1'", run_in_background=True)
     named = world.api.script(
         background,
@@ -88,7 +89,7 @@ async def test_a_goal_turn_is_not_taken_for_answered_by_a_background_tasks_resul
         say("of the background task"),
     )
     async with world.daemon():
-        await world.start("build", named, goal="it builds")
+        await world.start("build", named, goal="it builds", background_wait_s=0)
         session = await world.ended("build")
     assert (session["stop_reason"], session["turn"]) == ("goal_reached", 2)
     assert len(world.notices()) == 1

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from hive_subagent.permissions import CHILD, MODES, PermissionMode, Permissions
 from hive_subagent.runs.launch import Grant, Launch, grant_for, invoke, permissions_of
+from hive_subagent.runs.order import Order
 from hive_subagent.runs.records import SessionRecord
-from hive_subagent.runs.run import Order
 from hive_subagent.settings import Settings
 
 NOTHING = Grant(None, ())

@@ -87,8 +87,8 @@ async def test_without_cgroups_nobody_has_counted_memory(home: House) -> None:
         assert view.oom_kills is None
 
 
-async def test_a_task_that_ends_after_the_answer_gives_the_newer_text(home: House) -> None:
-    """A background task opens another turn of the same run; there is one ending all the same."""
+async def test_a_turn_that_a_background_task_opens_again_has_all_its_answers(home: House) -> None:
+    """Issue 9, 2: in their order; there is one ending all the same."""
     view = await home.run(
         script(
             {"bash": "sleep 0.2", "background": True},
@@ -96,8 +96,10 @@ async def test_a_task_that_ends_after_the_answer_gives_the_newer_text(home: Hous
             after_background=[text("and finished")],
         )
     )
-    assert (view.stop_reason, view.result) == ("turn_ended", "and finished")
-    await home.notices()
+    assert (view.stop_reason, view.result) == ("turn_ended", "started\n\nand finished")
+    assert (view.answers, view.ended_background) == (2, [])
+    (notice,) = await home.notices()
+    assert "Its 2 answers, in their order:\n> started\n>\n> and finished" in notice["text"]
 
 
 async def test_a_child_sees_the_allowed_environment_and_no_more(

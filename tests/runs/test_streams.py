@@ -23,7 +23,7 @@ def raw(data: bytes) -> dict[str, Any]:
 
 async def test_a_line_of_many_megabytes_is_read(home: House) -> None:
     """R1: it raised in a reader with a limit and killed the turn."""
-    view = await home.run(script({"big_text": 8 * MIB}, text("done")))
+    view = await home.run(script({"big_text": 8 * MIB}, {"bash": "true"}, text("done")))
     assert view.result == "done"
 
 

@@ -78,6 +78,17 @@ class ProcessInfo(Frozen):
     command: str
 
 
+class BackgroundTask(Frozen):
+    """A task that goes on beside a turn.
+
+    `kind` is `agent`, `shell`, `monitor`, `workflow`, or claude's own word.
+    """
+
+    kind: str
+    description: str
+    age_s: float
+
+
 class PendingIntervention(Frozen):
     """An intervention that has not arrived yet."""
 
@@ -125,7 +136,10 @@ class RunFigures(Frozen):
     own words for a failure. `resets_at` is when the limit ends that a run failed at (RFC 3339,
     UTC), `last_text` the last that a run said which gave no answer. `oom_kills` counts the
     processes that the kernel killed for memory, claude or its tools, at the limit that `oom_scope`
-    names. `cost_usd` is this run's share.
+    names. `cost_usd` is this run's share. `result` holds as many `answers`; where
+    `result_beside_tool` is true, the last of them is what the turn said before its last tool call,
+    since it ended without a word. `ended_background` are the background tasks that ended with the
+    run, `ended_processes` what it left behind otherwise. `warning` is claude's own.
     """
 
     cause: Cause | FailureCause | None = None
@@ -136,9 +150,15 @@ class RunFigures(Frozen):
     result_file: str | None = None
     last_text: str | None = None
     mcp_servers: list[McpServerStatus] = []
+    answers: int | None = None
+    result_beside_tool: bool = False
+    warning: str | None = None
+    ended_background: list[BackgroundTask] = []
+    ended_processes: list[ProcessInfo] = []
     turn: int = 1
     max_turns: int = 1
     turn_timeout_s: float | None = None
+    background_wait_s: float | None = None
     cost_usd: float | None = None
     cpu_s: float | None = None
     peak_memory_bytes: int | None = None
@@ -151,7 +171,7 @@ class RunFigures(Frozen):
 class SessionView(RunFigures):
     """One session as `status` and `wait` tell it.
 
-    `last_event_age_s` to `interventions` are there while it runs; `cpu_since_event_s` and
+    `last_event_age_s` to `background` are there while it runs; `cpu_since_event_s` and
     `processes` are evidence of life. `delegation` is that of the current or last run. Where
     `result_cut` is true, `result` is not the whole, and `transcript` is claude's file that is.
     """
@@ -167,6 +187,7 @@ class SessionView(RunFigures):
     cpu_since_event_s: float | None = None
     processes: Processes | None = None
     interventions: list[PendingIntervention] = []
+    background: list[BackgroundTask] = []
     goal: str | None = None
     report_file: str | None = None
     role: str | None = None

@@ -97,6 +97,7 @@ class Settings(BaseSettings):
     exit_grace_s: Seconds = 10.0
     shutdown_grace_s: Seconds = 10.0
     turn_timeout_s: Seconds | None = None
+    background_wait_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1800.0
     memory_max: Size | None = None
     stop_grace_s: Seconds = 60.0
     channels: bool = True

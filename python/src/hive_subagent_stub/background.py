@@ -106,6 +106,7 @@ def start(stub: Stub, call: Call, command: str) -> Outcome:
             **task.known,
             tool_use_id=task.tool_use_id,
             description=task.description,
+            **({} if stub.version.old else {"is_backgrounded": True}),
             task_type="local_bash",
         )
     )

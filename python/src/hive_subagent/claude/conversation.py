@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any
 
 from hive_subagent.claude import protocol
+from hive_subagent.claude.answers import Spoken
+from hive_subagent.claude.background import Background
 from hive_subagent.claude.failures import resets_at
 from hive_subagent.claude.mcp_status import McpServers
 from hive_subagent.claude.open_tools import OpenTools
-from hive_subagent.claude.outcome import Completed, decide, was_aborted
+from hive_subagent.claude.outcome import (
+    asked_nothing,
+    final_text,
+    is_answer,
+    tells_of_task,
+    was_aborted,
+)
+from hive_subagent.claude.retries import number, retry_of
 from hive_subagent.models import ApiRetry, OpenTool
-from hive_subagent.visible import on_one_line
 
 Event = Mapping[str, Any]
 
-WORD_LIMIT = 200
-"""Characters of a name or an error that are passed on."""
+
+class Phase(Enum):
+    """Where the turn stands: claude works, tasks of it are open, their end is yet to be told."""
+
+    BUSY = auto()
+    BACKGROUND = auto()
+    OWED = auto()
+    SETTLED = auto()
 
 
 @dataclass
@@ -27,7 +41,8 @@ class Message:
     """A message or an answer of ours, and what has become of it.
 
     `cuts` says that what claude did before was interrupted for it, `lost` that claude will not read
-    it any more.
+    it any more. `result` is the last result of the turn that it began or went into: where a
+    background task goes on, claude opens that turn again by itself.
     """
 
     uuid: str
@@ -45,8 +60,10 @@ class Conversation:
     `on_change` is called after each line that may matter to somebody who waits, `on_request` for
     each control request of claude's, `hear` with all that came in one go. `message` is the one sent
     last: it is the one that a result can answer. `stopping` says that the turn is being ended for
-    good. `resets_at` is when the account's limit ends (seconds since 1970), where it was told last;
-    `mcp` are the MCP servers of the last turn, None before claude has said it.
+    good: what is said of that is no answer. `closed` says that no more of our messages come: what
+    claude does from there on by itself adds answers, and changes nothing of how the turn ended.
+    `resets_at` is when the account's limit ends (seconds since 1970), where it was told last; `mcp`
+    are the MCP servers of the last turn, None before claude has said it.
     """
 
     on_change: Callable[[], None] = lambda: None
@@ -54,18 +71,22 @@ class Conversation:
     hear: Callable[[*tuple[Event, ...]], None] | None = None
     message: Message | None = None
     stopping: bool = False
+    closed: bool = False
     clock: Callable[[], float] = time.monotonic
     session_id: str | None = None
     directory: str | None = None
     begun: bool = False
     lines: int = 0
-    later_result: Event | None = None
     last_result: Event | None = None
     cost_total: float | None = None
     cost_is_of_the_session: bool = False
     resets_at: float | None = None
     mcp: McpServers | None = None
     last_line_at: float = field(init=False)
+    background: Background = field(init=False)
+    spoken: Spoken = field(default_factory=Spoken)
+    _working: bool = False
+    _continues: bool = False
     _retry: tuple[Event, float] | None = None
     _heard: list[Event] = field(default_factory=list)
     _unread: dict[str, Message] = field(default_factory=dict)
@@ -76,11 +97,11 @@ class Conversation:
 
     def __post_init__(self) -> None:
         self.last_line_at = self.clock()
+        self.background = Background(self.clock)
 
     def sent(self, uuid: str, *, cuts: bool = False) -> Message:
         """Note that a message went in; the result that answers it will stand in the return."""
         self.message = self._unread[uuid] = Message(uuid, cuts=cuts)
-        self.later_result = None
         return self.message
 
     def answered(self, request_id: str, *, uuid: str) -> Message:
@@ -98,8 +119,16 @@ class Conversation:
         lines.pop()
         self.lines += len(lines)
         everything = not self.begun or self.hear is not None
-        for line in lines if everything else protocol.telling_lines(block, lines):
-            self._line(line)
+        if protocol.holds_result(block):
+            # it is answered by what was said before it
+            for line in lines:
+                self.spoken.keep(protocol.spoken_lines(line, (line,)))
+                if everything or protocol.tells(line):
+                    self._line(line)
+        else:
+            self.spoken.keep(protocol.spoken_lines(block, lines))
+            for line in lines if everything else protocol.telling_lines(block, lines):
+                self._line(line)
         if b'"api_retry"' not in lines[-1]:
             self._retry = None
         if self.hear is not None:
@@ -116,6 +145,20 @@ class Conversation:
         return [*self._unread.values(), *self._answers.values()]
 
     @property
+    def phase(self) -> Phase:
+        """Where the turn of our last message stands."""
+        if self.message is None or self.message.result is None or self._working:
+            return Phase.BUSY
+        if self.background.open:
+            return Phase.BACKGROUND
+        return Phase.OWED if self.background.owed else Phase.SETTLED
+
+    @property
+    def last_text(self) -> str:
+        """The last text that the main agent said since its last answer; empty where none."""
+        return self.spoken.last_text
+
+    @property
     def open_tool(self) -> OpenTool | None:
         """The tool call of the main agent that has waited longest for its result."""
         return self._open_tools.longest(self.clock())
@@ -126,15 +169,7 @@ class Conversation:
         if self._retry is None:
             return None
         event, since = self._retry
-        delay, status = _number(event.get("retry_delay_ms")), event.get("error_status")
-        left = 0.0 if delay is None else delay / 1000 - (self.clock() - since)
-        return ApiRetry(
-            attempt=_whole(event.get("attempt")),
-            max_retries=_whole(event.get("max_retries")),
-            next_try_s=round(max(0.0, left), 3),
-            status=status if isinstance(status, int) else None,
-            error=on_one_line(str(event.get("error") or "unknown"))[:WORD_LIMIT],
-        )
+        return retry_of(event, age_s=self.clock() - since)
 
     def _line(self, line: bytes) -> None:
         event = protocol.parse(line) if line else None
@@ -169,39 +204,57 @@ class Conversation:
             self._retry = event, self.clock()
         if event.get("subtype") == "init":
             self.mcp = McpServers.of(event)
+            self._working = True
             if isinstance(directory := event.get("cwd"), str):
                 self.directory = directory
+        tool = self._open_tools.name_of(event.get("tool_use_id"))
+        self.background.system(event, tool, working=self._working)
 
     def _result(self, event: Event) -> None:
         if event.get("parent_tool_use_id") is not None:
             return
         self._go_on()
+        self._working = False
         self._open_tools.clear()
+        self.background.result(event)
+        if asked_nothing(event) and tells_of_task(event):
+            # another turn tells of that task: of two that end at once, or before our first message
+            # where a session is resumed whose task was cut (measured with 2.1.332)
+            return
         self.last_result = event
-        if (cost := _number(event.get("total_cost_usd"))) is not None:
+        if (cost := number(event.get("total_cost_usd"))) is not None:
             self.cost_total = cost
         # since about 2.1.330 the total goes on over a resume; this field came with that
         self.cost_is_of_the_session = "model_usage_since_last_result" in event
         message = self.message
-        if message is None:
-            return
-        if message.result is None:
+        if message is not None and message.result is None:
             if self._is_answer(message, event):
                 message.result = event
-        elif isinstance(decide(event, None), Completed):
-            self.later_result = event
+        elif message is not None and self._continues and not self.closed:
+            message.result = event
+        self._continues = bool(self.background.open or self.background.owed)
+        # nothing that comes after a failure answers the turn
+        decided = message.result if message is not None else None
+        if is_answer(event) and not self.stopping and (decided is None or is_answer(decided)):
+            self.spoken.answer(final_text(event))
 
     def _is_answer(self, message: Message, event: Event) -> bool:
         if not message.consumed and was_aborted(event):
             # a turn that was cut for this message says nothing about it
             return self.stopping or not message.cuts
-        # the end of a background task can produce a result that answers nothing of ours;
-        # ours was consumed first, where this claude tells of that at all
-        return message.consumed or not self._replays
+        if tells_of_task(event):
+            # a turn of its own, unless it has read our message on its way
+            return message.consumed
+        # a prompt that a hook blocks is never said to be consumed; any other is, where this claude
+        # tells of that at all
+        return message.consumed or not self._replays or asked_nothing(event)
 
     def _control_request(self, event: Event) -> None:
         request, request_id = event.get("request"), event.get("request_id")
         if isinstance(request, dict) and isinstance(request_id, str):
+            asked = request.get("input")
+            if isinstance(asked, dict) and asked.get("hook_event_name") == "Stop":
+                self.background.stop_hook(asked)
             self.on_request(request_id, request)
 
     def _receipt(self, event: Event) -> None:
@@ -221,8 +274,12 @@ class Conversation:
             self._answers.clear()
 
     def _turn(self, event: Event) -> None:
+        message = event.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        self.background.tool_result(event.get("tool_use_result"))
         if event.get("isReplay") is True:
             self._replays = True
+            self.background.told(content)
             # several that waited are joined, and still each is replayed under its own uuid
             if (read := self._unread.pop(str(event.get("uuid")), None)) is not None:
                 read.consumed = True
@@ -230,23 +287,6 @@ class Conversation:
         if event.get("parent_tool_use_id") is not None:
             return
         self._go_on()
-        message = event.get("message")
-        content = message.get("content") if isinstance(message, dict) else None
         for part in content if isinstance(content, list) else ():
             if isinstance(part, dict):
                 self._open_tools.block(part, self.clock())
-
-
-def _number(value: object) -> float | None:
-    """A number that can be counted with; JSON allows others, such as 1e999."""
-    if not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _whole(value: object) -> int:
-    return value if isinstance(value, int) else 0

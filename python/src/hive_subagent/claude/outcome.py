@@ -99,6 +99,8 @@ def decide(
     stderr = _end_of(stderr.strip())
     if stopped_by is not None:
         return Killed(stopped_by, exit.signal_name if exit else None)
+    if result is not None and asked_nothing(result):
+        return Failed(_refusal(result), FailureCause.BLOCKED)
     if result is not None and _is_completed(result):
         return Completed(final_text(result))
     if result is not None and halted and _is_halt(result):
@@ -151,9 +153,44 @@ def _is_completed(result: Mapping[str, Any]) -> bool:
     # no failure, another one than "completed" means that a hook or a message cut the turn
     return (
         result.get("type") == "result"
+        and not asked_nothing(result)
         and result.get("is_error") is False
         and result.get("subtype") == "success"
         and result.get("terminal_reason") in (None, "completed")
+    )
+
+
+def asked_nothing(result: Mapping[str, Any]) -> bool:
+    """Whether a result looks like a success, and the model was never asked.
+
+    A hook has blocked the prompt, or claude found nothing in it (measured: 2.1.197, 2.1.332). Two
+    tasks that end at once have an empty turn of that kind too, which 2.1.332 tells of in the next.
+    """
+    return (
+        result.get("is_error") is False
+        and result.get("num_turns") == 0
+        and result.get("stop_reason") is None
+        and result.get("terminal_reason") is None
+    )
+
+
+def tells_of_task(result: Mapping[str, Any]) -> bool:
+    """Whether a result is that of a turn which the end of a background task has opened."""
+    origin = result.get("origin")
+    return isinstance(origin, Mapping) and origin.get("kind") == "task-notification"
+
+
+def _refusal(result: Mapping[str, Any]) -> str:
+    # claude repeats the prompt behind its words, and we know that
+    said = (words(result) or "").partition("\n\nOriginal prompt:")[0].strip()
+    return said or "claude did not give the prompt to its model, without a word"
+
+
+def is_answer(result: Mapping[str, Any]) -> bool:
+    """Whether a result gives an answer of the model, if an empty one."""
+    return _is_completed(result) or (
+        # a Stop hook ended the turn, whose answer stands; one that ends it after a step leaves none
+        result.get("is_error") is False and result.get("terminal_reason") == "stop_hook_prevented"
     )
 
 

@@ -51,7 +51,14 @@ class Stdout(asyncio.Protocol):
             # claude waits for a next message after it, and we would wait for it
             raise ValueError(f"its result is a line of over {MAX_LINE} bytes")
 
+    def last_line(self) -> None:
+        """Take a last line that is whole, but for its line end: nothing more comes to it."""
+        tail = self.framer.tail
+        if protocol.parse(tail) is not None:
+            self.data_received(b"\n")
+
     def connection_lost(self, exc: Exception | None) -> None:
+        self.last_line()
         self.ended = True
         self._changed()
 

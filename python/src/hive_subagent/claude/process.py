@@ -139,6 +139,7 @@ class RunningClaude:
 
     def end_input(self) -> None:
         """Close stdin: claude finishes what it does and exits."""
+        self.conversation.closed = True
         if self._input is not None and not self._input.is_closing():
             self._input.close()
 
@@ -155,6 +156,14 @@ class RunningClaude:
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until something that claude prints makes `condition` true, or nothing more comes."""
         await self._until(lambda: condition() or self.over)
+
+    def look_again(self) -> None:
+        """Have those who wait look again: something that claude does not print has changed."""
+        self._notify()
+
+    async def until_exit(self, *, unless: Callable[[], bool]) -> None:
+        """Wait for the process itself to exit, or for `unless`."""
+        await self._until(lambda: self.exit is not None or unless())
 
     async def exited(self) -> Exit:
         """Wait for the process itself to exit."""
@@ -235,7 +244,8 @@ class RunningClaude:
                 left -= len(data)
                 self._stdout.data_received(data)
         except (OSError, ValueError):
-            return
+            pass
+        self._stdout.last_line()
 
     def _notify(self) -> None:
         self._changed.set()

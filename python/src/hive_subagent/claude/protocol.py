@@ -16,6 +16,9 @@ from pydantic_core import from_json
 # open a tool say anything about the run. Parsing costs ten times as much as looking for that.
 _MODEL = b'{"type":"assistant"'
 _TOOL = b'"tool_use"'
+# raw, as a key: within a text its quotation marks are escaped
+_RESULT = b'"type":"result"'
+_OF_AGENT = b'"parent_tool_use_id":"'
 
 
 def user_message(text: str, *, uuid: str) -> bytes:
@@ -58,6 +61,23 @@ def telling_lines(block: bytes, lines: Sequence[bytes]) -> list[bytes]:
     if _TOOL not in block:
         return [line for line in lines if not line.startswith(_MODEL)]
     return [line for line in lines if not line.startswith(_MODEL) or _TOOL in line]
+
+
+def holds_result(block: bytes) -> bool:
+    """Whether one of a block's lines may be a result, so that their order matters."""
+    return _RESULT in block
+
+
+def tells(line: bytes) -> bool:
+    """Whether a line has to be parsed for what it says of the run."""
+    return not line.startswith(_MODEL) or _TOOL in line
+
+
+def spoken_lines(block: bytes, lines: Sequence[bytes]) -> list[bytes]:
+    """Those of a block's lines that the main agent said, in order; its subagents' are left out."""
+    if _OF_AGENT not in block:
+        return [line for line in lines if line.startswith(_MODEL)]
+    return [line for line in lines if line.startswith(_MODEL) and _OF_AGENT not in line]
 
 
 def is_result(head: bytes) -> bool:

@@ -18,9 +18,8 @@ from hive_subagent.permissions import CHILD
 from hive_subagent.runs import checks, places
 from hive_subagent.runs.beginnings import notices_go
 from hive_subagent.runs.carrier import Carrier
-from hive_subagent.runs.launch import Launch
+from hive_subagent.runs.launch import Launch, order_of
 from hive_subagent.runs.records import SessionRecord
-from hive_subagent.runs.run import Order
 from hive_subagent.runs.session import LiveSession
 from hive_subagent.runs.supervisor import Supervisor
 from hive_subagent.runs.text import near
@@ -200,7 +199,7 @@ class Delegations:
         self._supervisor.check_archivable(predecessor)
         return Launch(
             record=record,
-            order=Order(prompt=prompt, turn_timeout_s=record.turn_timeout_s),
+            order=order_of(record, prompt, self._settings),
             program=asked.programs[directory],
             brief=None,
             predecessor=predecessor,

@@ -108,7 +108,9 @@ class Interventions:
         kind = note.kind
         steered.desk.put(note)
         run = session.run
-        if run is not None and now and (message := run.redirect(steered.desk.everything())):
+        # one that only waits for its background tasks comes to no step
+        at_once = run is not None and kind == "redirect" and (now or run.idles)
+        if run is not None and at_once and (message := run.redirect(steered.desk.everything())):
             steered.desk.sent(message)
         if run is not None and kind == "stop":
             run.stop_later(self._settings.stop_grace_s)

@@ -31,15 +31,48 @@ def ending(view: SessionView) -> str:
     if missing := servers_missing(view):
         parts.append(missing)
     if view.result:
-        parts.append(f"Its last answer:\n{quoted(view.result)}")
+        parts.append(f"{_whose_answer(view)}\n{quoted(view.result)}")
+    elif view.result == "":
+        parts.append("It said nothing.")
     if view.result_cut:
         file = view.result_file or view.transcript
         whole = f"; the whole is in {file}" if file else ""
         shown = len((view.result or "").encode())
         parts.append(f"(This answer is cut after {shown:,} bytes{whole}.)")
+    parts += [*ended_with_it(view), *([_warned(view.warning)] if view.warning else [])]
     if view.report_file:
         parts.append(f"Report file: {view.report_file}")
     return "\n\n".join(parts)
+
+
+def _whose_answer(view: SessionView) -> str:
+    if view.result_beside_tool:
+        said = "It ended without a word. The last that it said, before its last tool call"
+        if (view.answers or 1) > 1:
+            said = f"{said}, stands at the end of its {view.answers} answers"
+        return f"{said}:"
+    if (view.answers or 1) > 1:
+        return f"Its {view.answers} answers, in their order:"
+    return "Its last answer:"
+
+
+def _warned(warning: str) -> str:
+    return f"Claude itself warned:\n{quoted(warning)}"
+
+
+def ended_with_it(view: SessionView) -> list[str]:
+    """What ended with a run and was not done: background tasks, and processes it left behind."""
+    told = []
+    if view.ended_background:
+        tasks = "; ".join(
+            f"{task.kind} ({on_one_line(task.description)}), open for {task.age_s:.0f} s"
+            for task in view.ended_background
+        )
+        told.append(f"Ended with it, not finished, in the background: {tasks}.")
+    if view.ended_processes:
+        processes = ", ".join(f"{p.pid} {p.command}" for p in view.ended_processes)
+        told.append(f"Processes that it left behind were ended: {processes}.")
+    return told
 
 
 def ending_sentence(view: SessionView, *, whole: bool = True) -> str:

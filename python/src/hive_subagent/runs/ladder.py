@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
+from hive_subagent.claude.conversation import Phase
 from hive_subagent.claude.process import RunningClaude
 
 
@@ -51,7 +52,10 @@ class Ladder:
             lambda: self._claude.signal(signal.SIGINT),
             lambda: self._claude.signal(signal.SIGTERM),
         )
-        for act in rungs:
+        # a claude that only waits for background tasks has no turn to end: it says so, ends its
+        # agents and goes on (measured with 2.1.197 and 2.1.332)
+        idle = self._claude.conversation.phase in (Phase.BACKGROUND, Phase.OWED)
+        for act in rungs[1:] if idle else rungs:
             if self._force:
                 break
             act()

@@ -12,8 +12,8 @@ from hive_subagent.claude.holders import TranscriptLock
 from hive_subagent.claude.invocation import Invocation, build_argv, child_environment
 from hive_subagent.claude.write_rules import has_write_rule
 from hive_subagent.permissions import TOP, Permissions
+from hive_subagent.runs.order import Order
 from hive_subagent.runs.records import SessionRecord
-from hive_subagent.runs.run import Order
 from hive_subagent.settings import Settings
 
 
@@ -82,6 +82,18 @@ def may_write_reports(record: SessionRecord, settings: Settings) -> bool:
     sources = "" if allowed.confined else settings.setting_sources
     return allowed.writes_anywhere and not has_write_rule(
         settings.claude_config_dir, Path(record.dir), sources
+    )
+
+
+def order_of(record: SessionRecord, prompt: str, settings: Settings) -> Order:
+    """What one run of a session is asked."""
+    wait_s = record.background_wait_s
+    return Order(
+        prompt=prompt,
+        goal=record.goal,
+        max_turns=1 if record.goal is None else record.max_turns or 1,
+        turn_timeout_s=record.turn_timeout_s,
+        background_wait_s=settings.background_wait_s if wait_s is None else wait_s,
     )
 
 

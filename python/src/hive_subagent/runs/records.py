@@ -55,6 +55,7 @@ class SessionRecord(Frozen):
     report_file: str | None = None
     memory_max: int | None = None
     turn_timeout_s: float | None = None
+    background_wait_s: float | None = None
     role: str | None = None
     effort: str | None = None
     permissions: Permissions | None = None

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from hive_subagent.claude.outcome import Completed, Stopped
 from hive_subagent.errors import SubagentError
+from hive_subagent.runs.order import Finish
 from hive_subagent.runs.records import Records
-from hive_subagent.runs.run import Finish
 from hive_subagent.runs.text import fit
 
 log = logging.getLogger(__name__)
@@ -39,7 +38,7 @@ async def keep_answers(
     It lies beside the session's record and goes with it. Never raises: an answer that cannot be
     kept in a file is still told, as far as answers and notices carry it.
     """
-    said = [answer for answer in _answers_of(finish) if answer.strip()]
+    said = [answer.text for answer in finish.answers if answer.text.strip()]
     if not said or not session_id:
         return ResultFile()
     try:
@@ -50,11 +49,6 @@ async def keep_answers(
         log.error("the answer of run %s is not kept in a file: %s", run_id, reason)
         return ResultFile(problem=f"The whole answer could not be kept in a file: {reason}.")
     return ResultFile(path=str(path))
-
-
-def _answers_of(finish: Finish) -> list[str]:
-    outcome = finish.outcome
-    return [outcome.text] if isinstance(outcome, Completed | Stopped) else []
 
 
 def _write(records: Records, session_id: str, run_id: str, answers: Sequence[str]) -> Path:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import signal
-from dataclasses import dataclass, field
 
 import anyio
 from anyio.abc import TaskGroup
@@ -12,54 +10,20 @@ from anyio.abc import TaskGroup
 from hive_subagent.claude.commands import as_known
 from hive_subagent.claude.conversation import Message
 from hive_subagent.claude.invocation import Invocation
-from hive_subagent.claude.outcome import Completed, Exit, Failed, Outcome, decide, final_text
+from hive_subagent.claude.outcome import Completed, Exit, Failed, Outcome, Stopped, decide
 from hive_subagent.claude.process import RunningClaude
 from hive_subagent.containment.interface import Enclosure, Usage
-from hive_subagent.models import Cause, Containment, ProcessInfo
+from hive_subagent.models import BackgroundTask, Cause, Containment, ProcessInfo
 from hive_subagent.runs import prompts
+from hive_subagent.runs.background import BackgroundWait
 from hive_subagent.runs.ladder import Ladder
+from hive_subagent.runs.leaving import see_out
+from hive_subagent.runs.order import Finish, Order, Signals, was_for_memory
 from hive_subagent.runs.required import without_signals
 from hive_subagent.runs.steering import Steering
 
-LAST_WORD_S = 2.0
-"""Seconds that a process which does not exit has between SIGTERM and the end of its tree."""
-
 DRAIN_S = 2.0
 """Seconds a stray holder of claude's pipes may delay the outcome after its tree was ended."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """What was asked of one run."""
-
-    prompt: str
-    goal: str | None = None
-    max_turns: int = 1
-    turn_timeout_s: float | None = None
-
-
-@dataclass
-class Signals:
-    """What the subagent itself has said about its run."""
-
-    goal_reached: str | None = None
-    need_help: str | None = None
-    report_files: list[str] = field(default_factory=list)
-
-    @property
-    def given(self) -> bool:
-        """Whether either was called."""
-        return self.goal_reached is not None or self.need_help is not None
-
-
-@dataclass(frozen=True)
-class Finish:
-    """How a run ended, before anybody put it into words. Costs are claude's own figures."""
-
-    outcome: Outcome
-    cost_total: float | None
-    cost_is_of_the_session: bool
-    usage: Usage
 
 
 class Run:
@@ -92,6 +56,8 @@ class Run:
         self._verdict: Outcome | None = None
         self._failure: Failed | None = None
         self._ladder: Ladder | None = None
+        self._wait: BackgroundWait | None = None
+        self._ended_background: tuple[BackgroundTask, ...] = ()
 
     async def begin(self, invocation: Invocation, *, confirm_s: float) -> bool:
         """Start claude and hand it the first message; whether it lives.
@@ -125,25 +91,32 @@ class Run:
                 break
             self.turn += 1
             self._verdict = None
-            goal = self.order.goal or ""
-            self._send(
-                prompts.next_prompt(goal=goal, turn=self.turn, max_turns=self.order.max_turns)
-            )
+            claude.conversation.spoken.begin_turn()
+            goal, max_turns = self.order.goal or "", self.order.max_turns
+            self._send(prompts.next_prompt(goal=goal, turn=self.turn, max_turns=max_turns))
+        self._note_background()
         claude.end_input()
+
+    @property
+    def idles(self) -> bool:
+        """Whether claude does nothing itself and only waits for its background tasks."""
+        return self._wait is not None and self._wait.idles
 
     def redirect(self, text: str) -> Message | None:
         """Cut what claude does and give it this instead; None when its work is done already.
 
-        A stop that is on its way is not overtaken.
+        A stop that is on its way is not overtaken, and background tasks go on.
         """
         self._judge()
         claude = self.claude
         if claude is None or self._verdict is not None or self._is_to_stop():
             return None
-        return claude.send(text, cuts=True)
+        return claude.send(text, cuts=not self.idles)
 
     def stop_later(self, after_s: float) -> None:
-        """Interrupt the run unless it is over within `after_s`."""
+        """Its owner stops it: interrupt the run unless it is over within `after_s`."""
+        if self.claude is not None:
+            self.claude.look_again()
 
         async def promise() -> None:
             with anyio.move_on_after(after_s):
@@ -161,18 +134,19 @@ class Run:
             self.steering.sent(message)
 
     async def _answered(self, claude: RunningClaude) -> None:
-        # asked anew each time: a redirect puts another message in the place of the first
-        def answered() -> bool:
-            message = claude.conversation.message
-            return message is not None and message.result is not None
-
+        self._wait = wait = BackgroundWait(
+            claude,
+            wait_s=self.order.background_wait_s,
+            grace_s=self._exit_grace_s,
+            is_to_stop=self._is_to_stop,
+        )
         with anyio.move_on_after(self.order.turn_timeout_s):
-            await claude.until(lambda: claude.conversation.mcp is not None or answered())
+            await claude.until(lambda: claude.conversation.mcp is not None or wait.answered)
             if not self._lacks_signals(claude):
-                await claude.until(answered)
+                await wait.settled()
             return
         self.stop(Cause.TIMEOUT, step_s=self._interrupt_grace_s)
-        await claude.until(answered)
+        await claude.until(lambda: wait.answered)
 
     def _lacks_signals(self, claude: RunningClaude) -> bool:
         """Whether it works on a goal that it has no way to report: it ends then, as failed."""
@@ -188,6 +162,7 @@ class Run:
         decided = self._verdict is not None and self._is_last_turn()
         if not decided and self.stopped_by is None:
             self.stopped_by = cause
+            self._note_background()
             # an answer that another turn was to follow is not the end of the run
             self._verdict = None
         if self._ladder is not None:
@@ -202,7 +177,15 @@ class Run:
         """
         claude = self.claude
         assert claude is not None
-        by_itself = await self._see_out(claude)
+        self._note_background()
+        wait = self._wait if self.stopped_by is None and self._failure is None else None
+        by_itself = await see_out(
+            claude,
+            wait=wait,
+            grace_s=0 if self._ended_background else self._exit_grace_s,
+            ladder=lambda: self._ladder,
+        )
+        self._note_background()
         await self._end_tree()
         with anyio.move_on_after(DRAIN_S):
             await claude.exited()
@@ -214,35 +197,16 @@ class Run:
             or self._verdict
             or self._without_answer(claude, claude.exit if self.stopped_by else by_itself, usage)
         )
-        later = claude.conversation.later_result
-        if isinstance(outcome, Completed) and later is not None:
-            outcome = Completed(final_text(later))
         await claude.close()
         self.over.set()
         return Finish(
             outcome=outcome,
+            answers=tuple(claude.conversation.spoken.answers),
+            ended_background=self._ended_background,
             cost_total=claude.conversation.cost_total,
             cost_is_of_the_session=claude.conversation.cost_is_of_the_session,
             usage=usage,
         )
-
-    async def _see_out(self, claude: RunningClaude) -> Exit | None:
-        """Wait for the exit; what it was, unless it was only our doing.
-
-        An exit that we cause because none came says nothing about the turn.
-        """
-        if claude.broken is None:
-            # claude keeps a background task: for 5 s (2.1.197) or until it ends (2.1.332)
-            with anyio.move_on_after(self._exit_grace_s):
-                await claude.exited()
-        by_itself = claude.exit
-        if by_itself is None and self._ladder is None:
-            claude.signal(signal.SIGTERM)
-            with anyio.move_on_after(min(LAST_WORD_S, self._exit_grace_s)):
-                await claude.exited()
-        if self._ladder is not None:
-            await self._ladder.over.wait()
-        return by_itself
 
     def _climb(self, step_s: float, *, force: bool) -> None:
         assert self.claude is not None
@@ -274,13 +238,37 @@ class Run:
 
     def _judge(self) -> None:
         message = self.claude.conversation.message if self.claude else None
-        if self._verdict is None and message is not None and message.result is not None:
-            self._verdict = decide(
-                message.result,
-                None,
-                stopped_by=self.stopped_by,
-                halted=self.steering is not None and self.steering.halted,
-            )
+        if self._verdict is not None or message is None or message.result is None:
+            return
+        if self.stopped_by is None and self._goes_on:
+            return
+        self._verdict = decide(
+            message.result,
+            None,
+            stopped_by=self.stopped_by,
+            halted=self.steering is not None and self.steering.halted,
+        )
+        if isinstance(self._verdict, Completed) and self._ends_background_for_owner:
+            self._verdict = Stopped(self._verdict.text)
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether the turn is not over although it has a result, or was cut off there."""
+        wait, over = self._wait, self.claude is None or self.claude.over
+        return wait is not None and (wait.broken_off or (wait.holds and not over))
+
+    @property
+    def _ends_background_for_owner(self) -> bool:
+        claude = self.claude if self._stopped_by_owner else None
+        return claude is not None and bool(claude.conversation.background.open)
+
+    def _note_background(self) -> None:
+        """Remember what is open now: it ends with the run."""
+        if self.claude is None or self._ended_background:
+            return
+        self._ended_background = tuple(self.claude.conversation.background.shown())
+        if self._ended_background:
+            self.claude.conversation.stopping = True
 
     def _is_last_turn(self) -> bool:
         return (
@@ -292,8 +280,12 @@ class Run:
         )
 
     def _is_to_stop(self) -> bool:
-        by_owner = self.steering is not None and self.steering.stop_reason is not None
-        return by_owner or self.stopped_by is not None or self._failure is not None
+        by_us = self.stopped_by is not None or self._failure is not None
+        return by_us or self._stopped_by_owner
+
+    @property
+    def _stopped_by_owner(self) -> bool:
+        return self.steering is not None and self.steering.stop_reason is not None
 
     def _without_answer(self, claude: RunningClaude, exit_: Exit | None, usage: Usage) -> Outcome:
         if claude.broken is not None and self.stopped_by is None:
@@ -302,11 +294,6 @@ class Run:
             None,
             exit_,
             stopped_by=self.stopped_by,
-            oom=self._was_for_memory(usage),
+            oom=was_for_memory(usage, self._enclosure.kind),
             stderr=claude.stderr,
         )
-
-    def _was_for_memory(self, usage: Usage) -> bool | None:
-        if usage.oom_kills is None:
-            return None if self._enclosure.kind == "cgroup" else False
-        return usage.oom_kills > (usage.oom_survived or 0)

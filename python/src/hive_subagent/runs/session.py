@@ -11,7 +11,7 @@ import anyio
 
 from hive_subagent.claude.conversation import Conversation
 from hive_subagent.claude.holders import TranscriptLock
-from hive_subagent.claude.outcome import Completed, Failed, Killed, Outcome, Stopped
+from hive_subagent.claude.outcome import Failed, Killed, Outcome, Stopped
 from hive_subagent.containment import Usage
 from hive_subagent.models import (
     Cause,
@@ -25,9 +25,10 @@ from hive_subagent.models import (
     StopReason,
 )
 from hive_subagent.runs.evidence import Silence
+from hive_subagent.runs.order import Finish, Signals
 from hive_subagent.runs.records import Ending, SessionRecord
-from hive_subagent.runs.run import Finish, Run, Signals
-from hive_subagent.runs.text import RESULT_LIMIT, fit, is_cut
+from hive_subagent.runs.run import Run
+from hive_subagent.runs.text import RESULT_LIMIT, fit, joined
 
 
 class LiveSession:
@@ -104,6 +105,9 @@ class LiveSession:
             cpu_since_event_s=self._silence.used(last, usage.cpu_s) if usage else None,
             processes=_processes(usage) if usage else None,
             interventions=list(run.steering.pending()) if run and run.steering else [],
+            answers=len(conversation.spoken.answers) or None if conversation else None,
+            background=conversation.background.shown() if conversation else [],
+            background_wait_s=run.order.background_wait_s if run else None,
             **(_figures(usage) if usage else {}),
             containment=run.containment if run else None,
             goal=record.goal,
@@ -147,7 +151,7 @@ def ending_of(
     if run.steering is not None and (stop := run.steering.stop_reason) is not None:
         state, reason, message = _stopped(state, reason, message, stop, run)
     outcome = finish.outcome
-    text = outcome.text if isinstance(outcome, Completed | Stopped) else None
+    text, cut = joined([answer.text for answer in finish.answers])
     total, cost = _cost(session, finish)
     return Ending(
         run_id=run.run_id,
@@ -157,13 +161,17 @@ def ending_of(
         signal=outcome.signal if isinstance(outcome, Killed) else None,
         message=fit(message) if message else None,
         resets_at=_resets_at(run, outcome),
-        result=None if text is None else fit(text),
-        result_cut=text is not None and is_cut(text),
+        result=text,
+        result_cut=cut,
         result_file=result_file,
         mcp_servers=_not_connected(run.claude.conversation if run.claude else None),
+        answers=len(finish.answers) or None,
+        result_beside_tool=bool(finish.answers) and finish.answers[-1].beside_tool,
+        ended_background=list(finish.ended_background),
         turn=run.turn,
         max_turns=run.order.max_turns,
         turn_timeout_s=run.order.turn_timeout_s,
+        background_wait_s=run.order.background_wait_s,
         cost_usd=cost,
         cost_total=total,
         **_figures(finish.usage),

@@ -27,11 +27,10 @@ from hive_subagent.runs import beginnings, checks, places, wording
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.groups import cancel, find, is_group
 from hive_subagent.runs.holding import refuse_if_title_is_open, take_lock
-from hive_subagent.runs.launch import Launch
+from hive_subagent.runs.launch import Launch, order_of
 from hive_subagent.runs.looking import Looking
 from hive_subagent.runs.prompts import DEFAULT_TRIGGER, READER_NOTE
 from hive_subagent.runs.records import SessionRecord
-from hive_subagent.runs.run import Order
 from hive_subagent.runs.session import ended_view
 from hive_subagent.runs.several import fit_processes
 from hive_subagent.runs.waiting import Progress, until_over
@@ -89,7 +88,7 @@ class Supervisor:
         reply, begun = await self._carrier.launch(
             Launch(
                 record=record,
-                order=_order(record, message),
+                order=order_of(record, message, self._settings),
                 program=program,
                 brief=self._carrier.records.save_brief(
                     record.session_id, brief + READER_NOTE.encode()
@@ -142,7 +141,7 @@ class Supervisor:
         reply, begun = await self._carrier.launch(
             Launch(
                 record=record,
-                order=_order(record, prompt),
+                order=order_of(record, prompt, self._settings),
                 program=program,
                 brief=self._carrier.records.brief(record.session_id) if record.ours else None,
                 resume=record.session_id or name,
@@ -281,17 +280,6 @@ class Supervisor:
 
     def _lock(self, record: SessionRecord) -> TranscriptLock | None:
         return take_lock(self._settings.claude_config_dir, record)
-
-
-def _order(record: SessionRecord, prompt: str) -> Order:
-    if record.goal is None:
-        return Order(prompt=prompt, turn_timeout_s=record.turn_timeout_s)
-    return Order(
-        prompt=prompt,
-        goal=record.goal,
-        max_turns=record.max_turns or 1,
-        turn_timeout_s=record.turn_timeout_s,
-    )
 
 
 def _same_directory(directory: Path, known: str) -> bool:

@@ -30,6 +30,23 @@ def fit(text: str, *, limit: int = RESULT_LIMIT) -> str:
     return data[:limit].decode("utf-8", "ignore")
 
 
+def joined(texts: Sequence[str], *, limit: int = RESULT_LIMIT) -> tuple[str | None, bool]:
+    """`texts` one after the other, a blank line between two, and whether they were cut to fit.
+
+    The small ones stay whole, so that a long one before the last does not leave out that. None
+    where there are none.
+    """
+    if not texts:
+        return None, False
+    whole = "\n\n".join(texts)
+    if not is_cut(whole, limit=limit):
+        return fit(whole, limit=limit), False
+    room = max(0, limit - 2 * (len(texts) - 1))
+    granted = shares([len(fit(text, limit=4 * len(text)).encode()) for text in texts], room)
+    cut = [fit(text, limit=share) for text, share in zip(texts, granted, strict=True)]
+    return fit("\n\n".join(cut), limit=limit), True
+
+
 def json_bytes(text: str) -> int:
     """The bytes that `text` takes as a value of JSON; never fewer than its characters there."""
     return len(json.dumps(text, ensure_ascii=False).encode("utf-8", "surrogatepass"))

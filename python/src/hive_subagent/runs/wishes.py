@@ -24,6 +24,7 @@ class Wishes:
     report_file: str | None = None
     memory_max: str | int | None = None
     turn_timeout_s: float | None = None
+    background_wait_s: float | None = None
 
     async def located(self, directory: Path) -> Self:
         """These with the report file as the absolute path that it means in `directory`.
@@ -58,6 +59,8 @@ class Wishes:
             changes["turn_timeout_s"] = _seconds(self.turn_timeout_s)
         elif record.turn_timeout_s is None:
             changes["turn_timeout_s"] = settings.turn_timeout_s
+        if self.background_wait_s is not None:
+            changes["background_wait_s"] = _wait(self.background_wait_s)
         return record.model_copy(update=changes)
 
 
@@ -71,4 +74,10 @@ def _size(text: str | int) -> int:
 def _seconds(seconds: float) -> float:
     if not 0 < seconds < math.inf:
         raise Refused(f"turn_timeout_s {seconds} is out of range: give seconds above 0")
+    return seconds
+
+
+def _wait(seconds: float) -> float:
+    if not 0 <= seconds < math.inf:
+        raise Refused(f"background_wait_s {seconds} is out of range: give seconds from 0")
     return seconds

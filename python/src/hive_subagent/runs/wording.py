@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hive_subagent.models import (
+    BackgroundTask,
     InterruptReply,
     OpenTool,
     SessionView,
@@ -137,6 +138,8 @@ def _signs_of_life(view: SessionView) -> str:
             f"The API refused it ({why}); it tries again by itself in {retry.next_try_s:.0f} s,"
             f" attempt {retry.attempt} of {retry.max_retries}: nothing is lost yet."
         )
+    if view.background:
+        told.append(background_open(view))
     if view.processes is not None and view.cpu_since_event_s is not None:
         stopped = view.processes.stopped
         held = f", {stopped} are stopped and need a SIGCONT" if stopped else ""
@@ -157,6 +160,22 @@ def _at_least(view: SessionView) -> str:
 
 def _of(tool: OpenTool) -> str:
     return f" ({on_one_line(tool.input)})" if tool.input else ""
+
+
+def background_open(view: SessionView) -> str:
+    """What goes on beside the turn of a running subagent."""
+    tasks = "; ".join(_task(task) for task in view.background)
+    if not view.answers:
+        return f"Open in the background: {tasks}."
+    return (
+        f"Its turn has an answer, and open in the background: {tasks}. Quiet is normal now: it goes"
+        f" on once they have ended, and is waited for at most {_age(view.background_wait_s)} from"
+        " that answer on."
+    )
+
+
+def _task(task: BackgroundTask) -> str:
+    return f"{task.kind} ({on_one_line(task.description)}), for {_age(task.age_s)}"
 
 
 def _age(seconds: float | None) -> str:

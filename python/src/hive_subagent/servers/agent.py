@@ -51,6 +51,9 @@ MemoryMax = Annotated[
     str | int | None, Field(description="bytes or 512M style; can only lower the operator's limit")
 ]
 TurnTimeout = Annotated[float | None, Field(description="longest turn")]
+BackgroundWait = Annotated[
+    float | None, Field(description="longest wait for background work after an answer")
+]
 Dir = Annotated[OptionalText, Field(description="directory to work in")]
 
 
@@ -77,6 +80,7 @@ def build_agent_server(
         report_file: ReportFile = None,
         memory_max: MemoryMax = None,
         turn_timeout_s: TurnTimeout = None,
+        background_wait_s: BackgroundWait = None,
     ) -> Annotated[CallToolResult, StartReply]:
         """Start a new subagent in the background. A finished one of that name is archived."""
         return await answering(
@@ -86,7 +90,15 @@ def build_agent_server(
                 prompt=prompt,
                 trigger=trigger,
                 dir=dir,
-                wishes=Wishes(model, goal, max_turns, report_file, memory_max, turn_timeout_s),
+                wishes=Wishes(
+                    model,
+                    goal,
+                    max_turns,
+                    report_file,
+                    memory_max,
+                    turn_timeout_s,
+                    background_wait_s,
+                ),
             )
         )
 
@@ -103,6 +115,7 @@ def build_agent_server(
         report_file: ReportFile = None,
         memory_max: MemoryMax = None,
         turn_timeout_s: TurnTimeout = None,
+        background_wait_s: BackgroundWait = None,
     ) -> Annotated[CallToolResult, StartReply]:
         """Give a session that is not running its next prompt, however its last run ended."""
         return await answering(
@@ -110,7 +123,15 @@ def build_agent_server(
                 name,
                 prompt,
                 dir=dir,
-                wishes=Wishes(model, goal, max_turns, report_file, memory_max, turn_timeout_s),
+                wishes=Wishes(
+                    model,
+                    goal,
+                    max_turns,
+                    report_file,
+                    memory_max,
+                    turn_timeout_s,
+                    background_wait_s,
+                ),
             )
         )
 

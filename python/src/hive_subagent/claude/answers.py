@@ -1,0 +1,122 @@
+"""What the main agent says, kept as it came and read only where an answer is to be told.
+
+Most lines of a stream are such lines, and parsing costs ten times as much as reading them. A result
+line holds the last text block alone, and nothing where the last message is empty; the whole stands
+in the lines before it (measured with 2.1.197 and 2.1.332).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from hive_subagent.claude import protocol
+
+MOST_LINES = 256
+"""Lines that are kept: those of the final message, and what was said before it."""
+
+MOST_BYTES = 16 * 1024 * 1024
+"""Bytes that these lines hold together; the last is kept whatever its size."""
+
+MOST_ANSWERS = 500
+"""Answers of one turn that are kept: the last ones. A watch that fires all day gives many."""
+
+MOST_ANSWER_BYTES = 128 * 1024 * 1024
+"""Characters that these answers hold together; the last is kept whatever its size."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer of a turn.
+
+    `beside_tool`: the turn ended without a word, and this is the last that it had said before.
+    """
+
+    text: str
+    beside_tool: bool = False
+
+
+@dataclass
+class _Said:
+    """One message of the model."""
+
+    id: object
+    texts: list[str] = field(default_factory=list)
+    used_tool: bool = False
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(self.texts)
+
+
+class Spoken:
+    """The last lines of the main agent, and the answers made of them."""
+
+    def __init__(self) -> None:
+        self.answers: list[Answer] = []
+        self._lines: deque[bytes] = deque(maxlen=MOST_LINES)
+
+    def keep(self, lines: Iterable[bytes]) -> None:
+        """Keep lines of the main agent, which may be the end of its turn."""
+        self._lines.extend(lines)
+        size = sum(map(len, self._lines))
+        while size > MOST_BYTES and len(self._lines) > 1:
+            size -= len(self._lines.popleft())
+
+    def answer(self, result: str) -> None:
+        """Note that the turn ended with `result`, what claude itself gives as its answer."""
+        self.answers.append(self._answer(result))
+        self._lines.clear()
+        size = sum(len(answer.text) for answer in self.answers)
+        while len(self.answers) > 1 and (
+            size > MOST_ANSWER_BYTES or len(self.answers) > MOST_ANSWERS
+        ):
+            size -= len(self.answers.pop(0).text)
+
+    def begin_turn(self) -> None:
+        """From here on another turn is answered."""
+        self.answers.clear()
+
+    @property
+    def last_text(self) -> str:
+        """The last text that the main agent said since its last answer; empty where none."""
+        return next((said.text for said in self._messages() if said.texts), "")
+
+    def _answer(self, result: str) -> Answer:
+        messages = list(self._messages())
+        final = messages[0] if messages else None
+        if final is not None and final.texts and not final.used_tool:
+            # otherwise the result was made of something else, such as a command's output
+            if not result.strip() or result.strip() == final.texts[-1].strip():
+                return Answer(final.text)
+            return Answer(result)
+        if result.strip():
+            return Answer(result)
+        before = next((said.text for said in messages if said.texts), "")
+        return Answer(before, beside_tool=bool(before))
+
+    def _messages(self) -> Iterator[_Said]:
+        """The messages in the kept lines, the last first."""
+        said: _Said | None = None
+        for line in reversed(self._lines):
+            event = protocol.parse(line) or {}
+            message = event.get("message")
+            # claude speaks in the model's place where the API fails
+            if not isinstance(message, dict) or message.get("model") == "<synthetic>":
+                continue
+            if said is None or message.get("id") != said.id:
+                if said is not None:
+                    yield said
+                said = _Said(message.get("id"))
+            content = message.get("content")
+            self._add(said, content if isinstance(content, list) else [])
+        if said is not None:
+            yield said
+
+    def _add(self, said: _Said, content: list[Any]) -> None:
+        blocks = [block for block in content if isinstance(block, dict)]
+        texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+        said.texts[:0] = [text for text in texts if isinstance(text, str) and text.strip()]
+        said.used_tool |= any(block.get("type") == "tool_use" for block in blocks)
