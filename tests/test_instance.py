@@ -10,14 +10,8 @@ from pathlib import Path
 import pytest
 
 from hive_subagent.errors import ConfigurationError
-from hive_subagent.instance import (
-    lock_directory,
-    private_directory,
-    read_ours,
-    read_private,
-    state_identity,
-    write_private,
-)
+from hive_subagent.files import private_directory, read_ours, read_private, write_private
+from hive_subagent.instance import lock_directory, state_identity
 
 # locks argv[1], says so, and holds until its stdin ends
 HOLDER = """

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from support.daemon import Daemon
+from support.owed import last_entry
 from support.processes import gone, until
 from support.stub import HANG, bash, script, text
 
@@ -69,7 +70,7 @@ async def test_a_crash_between_the_last_end_and_its_notice_tells_them_as_they_en
     delegation = await delegate(world, says("one"), says("two"))
     (promise,) = (world.state_dir / "owed").glob("*.json")
     kept = promise.read_bytes()
-    assert json.loads(kept)["payload"]["name"] == delegation
+    assert last_entry(kept)["payload"]["name"] == delegation
     await over(world, delegation)
     notice = await world.notice(delegation)
     world.kill()
@@ -88,7 +89,7 @@ async def test_a_promise_that_cannot_be_read_is_told_all_the_same(world: Daemon)
     delegation = await delegate(world, script(HANG))
     (promise,) = (world.state_dir / "owed").glob("*.json")
     world.kill()
-    entry = json.loads(promise.read_bytes())
+    entry = last_entry(promise.read_bytes())
     entry["payload"]["delegation"] = {"children": "gone"}
     promise.write_text(json.dumps(entry))
     world.start()

@@ -16,11 +16,12 @@ async def test_a_child_that_cannot_be_kept_has_failed_and_was_interrupted_by_nob
     world: Daemon,
 ) -> None:
     world.start()
+    gate = world.gate()
+    does = script({"bash": "perl -e 'sleep 100'"}, before_init=[{"wait_file": str(gate)}])
+    reply = await world.must("delegate", tasks=[*tasks(does, name="unkept"), *tasks(says("fine"))])
     # a record cannot take the place of a folder
     (world.state_dir / "names" / "unkept").mkdir()
-    mark = world.gate()
-    does = script({"touch": str(mark)}, {"bash": "perl -e 'sleep 100'"})
-    reply = await world.must("delegate", tasks=[*tasks(does, name="unkept"), *tasks(says("fine"))])
+    gate.touch()
     sessions = await over(world, reply["delegation"])
     notice = await world.notice(reply["delegation"])
     child = notice["children"][0]

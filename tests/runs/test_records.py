@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hive_subagent.errors import Refused
-from hive_subagent.runs.records import Records, SessionRecord
+from hive_subagent.runs.records import Records, SessionRecord, Unreadable
 
 
 def record(name: str = "lint", session_id: str = "") -> SessionRecord:
@@ -71,17 +71,18 @@ def test_a_name_that_is_none_means_nothing(records: Records, name: str) -> None:
 
 
 def test_a_record_that_leads_elsewhere_is_not_believed(
-    records: Records, kept: SessionRecord, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    records: Records, kept: SessionRecord, tmp_path: Path
 ) -> None:
     names, sessions = tmp_path / "state" / "names", tmp_path / "state" / "sessions"
     shutil.copytree(sessions / kept.session_id, tmp_path / "elsewhere")
     (names / "lint").write_text("../../elsewhere")
-    assert records.by_name("lint") is None
+    with pytest.raises(Unreadable, match="has to be a UUID"):
+        records.by_name("lint")
     for other in (record("other", kept.session_id), record()):
         (names / "lint").write_text(kept.session_id)
         (sessions / kept.session_id / "record.json").write_text(other.model_dump_json())
-        assert records.by_name("lint") is None
-    assert len(caplog.records) == 3
+        with pytest.raises(Unreadable, match="the record of another session"):
+            records.by_name("lint")
 
 
 def test_a_pipe_in_the_place_of_a_record_keeps_nobody_waiting(
@@ -93,7 +94,8 @@ def test_a_pipe_in_the_place_of_a_record_keeps_nobody_waiting(
     ):
         file.unlink()
         os.mkfifo(file)
-        assert records.by_name("lint") is None
+        with pytest.raises(Unreadable, match="not a regular file"):
+            records.by_name("lint")
 
 
 def test_a_link_in_the_place_of_what_is_kept_is_not_followed(
@@ -102,7 +104,8 @@ def test_a_link_in_the_place_of_what_is_kept_is_not_followed(
     folder = tmp_path / "state" / "sessions" / kept.session_id
     folder.rename(tmp_path / "elsewhere")
     folder.symlink_to(tmp_path / "elsewhere")
-    assert records.by_name("lint") is None
+    with pytest.raises(Unreadable, match="is a symbolic link"):
+        records.by_name("lint")
     with pytest.raises(Refused, match="its folder is a symbolic link"):
         records.brief(kept.session_id)
     with pytest.raises(Refused, match="symbolic link"):

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import json
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+from support.faults import no_room_for_files
+
 from hive_subagent.runs.records import Records, SessionRecord
-from hive_subagent.runs.recovery import recover
+from hive_subagent.runs.recovery import Recovery
 from hive_subagent.todos.outbox import Outbox
 from hive_subagent.todos.sinks import DirSink
 
 RUN_ID = "8d8f5b0e-0c53-4c40-9f3e-3f1f4f7ad5a5"
 SESSION_ID = "1c0a3f4e-8a52-4b8e-9f0e-7d7f5f3b2a11"
-
-
-@contextmanager
-def full_disk() -> Iterator[None]:
-    """No file takes more than a few bytes."""
-    before, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (64, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (before, hard))
 
 
 async def test_a_full_disk_keeps_no_daemon_from_telling_what_it_found(tmp_path: Path) -> None:
@@ -35,8 +23,10 @@ async def test_a_full_disk_keeps_no_daemon_from_telling_what_it_found(tmp_path: 
     Outbox(tmp_path, []).owe(RUN_ID, {"name": "lint", "session_id": SESSION_ID})
     outbox = Outbox(tmp_path, [DirSink(tmp_path / "todos")])
 
-    with full_disk():
-        assert recover(records, outbox, tmp_path / "claude") == []
+    recovery = Recovery(records, outbox, tmp_path / "claude", lambda left: None)
+    with no_room_for_files():
+        assert recovery.attempt()
+    assert (recovery.counts["unsaved"], records.retry()) == (2, 0)
 
     await outbox.drain(10)
     notice = json.loads((tmp_path / "todos" / f"{RUN_ID}.json").read_bytes())

@@ -15,6 +15,7 @@ import anyio
 import anyio.to_thread
 
 from support import processes, rpc
+from support.owed import last_entry
 from support.rpc import Answer
 from support.stub import STUB
 
@@ -213,10 +214,10 @@ class Daemon:
         names = []
         for file in (self.state_dir / "owed").glob("*.json"):
             try:
-                entry = json.loads(file.read_bytes())
+                entry = last_entry(file.read_bytes())
             except FileNotFoundError:  # delivered a moment ago
                 continue
-            names.append(entry.get("notice", entry.get("payload"))["name"])
+            names.append((entry["notice"] if "notice" in entry else entry["payload"])["name"])
         return names
 
     def claude_by_hand(

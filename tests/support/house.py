@@ -16,7 +16,8 @@ import anyio
 import anyio.abc
 
 from hive_subagent.containment import Containment, Hierarchy
-from hive_subagent.instance import private_directory, state_identity
+from hive_subagent.files import private_directory
+from hive_subagent.instance import state_identity
 from hive_subagent.models import SessionView
 from hive_subagent.runs import evidence
 from hive_subagent.runs.carrier import Carrier

@@ -1,22 +1,23 @@
 """What is owed survives: a marker from the answer on, the notice from the ending on."""
 
-import json
 import stat
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from support.faults import no_room_for_files
+from support.owed import last_entry
 
 from hive_subagent.errors import Refused
-from hive_subagent.todos.outbox import Outbox, Unfinished
+from hive_subagent.todos.outbox import Outbox
 from hive_subagent.todos.sinks import UnixSink
 from todos.owners import YES, Owner, Place, make_notice
 
 
 def owed(state_dir: Path) -> dict[str, Any]:
     return {
-        file.stem: json.loads(file.read_bytes()) for file in (state_dir / "owed").glob("*.json")
+        file.stem: last_entry(file.read_bytes()) for file in (state_dir / "owed").glob("*.json")
     }
 
 
@@ -26,9 +27,8 @@ def test_a_run_is_owed_on_disk_from_its_answer_on(tmp_path: Path) -> None:
     assert owed(tmp_path)["r1"]["state"] == "running"
     assert stat.S_IMODE((tmp_path / "owed").stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "owed" / "r1.json").stat().st_mode) == 0o600
-    assert Outbox(tmp_path, []).load_unfinished() == [
-        Unfinished(run_id="r1", payload={"name": "lint", "dir": "/a\ud800"})
-    ]
+    [found] = Outbox(tmp_path, []).load_unfinished()
+    assert (found.run_id, found.payload) == ("r1", {"name": "lint", "dir": "/a\ud800"})
 
 
 async def test_a_run_dropped_by_a_crash_is_told_of_once(tmp_path: Path) -> None:
@@ -222,9 +222,8 @@ async def test_a_notice_that_the_disk_does_not_take_is_told_from_memory(
     away.mood = "is away"
     outbox = Outbox(tmp_path, [taker, away])
     outbox.owe("r1", {})
-    (tmp_path / "owed").rename(tmp_path / "hidden")
-    outbox.settle("r1", make_notice("r1"))
-    (tmp_path / "hidden").rename(tmp_path / "owed")
+    with no_room_for_files():
+        outbox.settle("r1", make_notice("r1"))
     assert "r1 is held in memory only" in caplog.text
     await outbox.drain(10)
     assert [notice.text for notice in taker.received] == ["it ended"]

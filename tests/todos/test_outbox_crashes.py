@@ -1,7 +1,7 @@
 """The daemon may die between any two steps: never lost, and once per sink as far as files tell."""
 
 import asyncio
-import json
+import os
 import sys
 import tempfile
 from collections import Counter
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from support.owed import last_entry
 
 from hive_subagent.todos.outbox import Outbox
 from todos.owners import Place, make_notice
@@ -22,12 +23,25 @@ class Death(BaseException):
 
 
 class Mortality:
-    """Lets a number of changes below a directory happen, and none after."""
+    """Lets a number of changes below a directory happen, and none after.
+
+    Of the line at which the process dies, half is written.
+    """
 
     def __init__(self) -> None:
         self.below: str | None = None
         self.left = 0
         sys.addaudithook(self._hook)  # stays for good: idle while `below` is None
+        self._pwrite = os.pwrite
+
+    def pwrite(self, descriptor: int, data: bytes, offset: int) -> int:
+        if self.below is None:
+            return self._pwrite(descriptor, data, offset)
+        if self.left == 0:
+            self._pwrite(descriptor, bytes(data)[: len(data) // 2], offset)
+            raise Death
+        self.left -= 1
+        return self._pwrite(descriptor, data, offset)
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self.below is None or event not in ("open", "os.rename", "os.remove", "os.mkdir"):
@@ -42,8 +56,14 @@ class Mortality:
 
 
 @pytest.fixture(scope="module")
-def mortality() -> Mortality:
+def once() -> Mortality:
     return Mortality()
+
+
+@pytest.fixture
+def mortality(once: Mortality, monkeypatch: pytest.MonkeyPatch) -> Mortality:
+    monkeypatch.setattr("os.pwrite", once.pwrite)
+    return once
 
 
 async def live(outbox: Outbox, done: set[str]) -> None:
@@ -91,7 +111,7 @@ async def test_a_death_at_any_change_to_the_disk_loses_nothing(
             mortality.below = None
         told_before = {place.key: Counter(n.id for n in place.received) for place in places}
         kept = {
-            file.stem: json.loads(file.read_bytes()).get("accepted", [])
+            file.stem: last_entry(file.read_bytes()).get("accepted", [])
             for file in (state_dir / "owed").glob("*.json")
         }
         await recover(state_dir, places)

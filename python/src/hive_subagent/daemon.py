@@ -20,6 +20,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -30,17 +31,13 @@ from hive_subagent import __version__, environment, logs
 from hive_subagent.app import build_app
 from hive_subagent.containment import Containment
 from hive_subagent.delegation.delegations import Delegations
-from hive_subagent.delegation.recovery import recover_delegations
+from hive_subagent.delegation.recovery import recover_delegation
 from hive_subagent.delegation.roles import read_roles
 from hive_subagent.directories import check_own_directory
 from hive_subagent.errors import ConfigurationError, PortTaken
+from hive_subagent.files import private_directory, write_private
 from hive_subagent.guards import read_token
-from hive_subagent.instance import (
-    lock_directory,
-    private_directory,
-    state_identity,
-    write_private,
-)
+from hive_subagent.instance import lock_directory, state_identity
 from hive_subagent.intervention.interventions import Interventions
 from hive_subagent.models import Health
 from hive_subagent.notify import notify, pet_watchdog
@@ -48,7 +45,7 @@ from hive_subagent.patience import HEADER_S, ImpatientProtocol
 from hive_subagent.runs import evidence
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.records import Records
-from hive_subagent.runs.recovery import recover
+from hive_subagent.runs.recovery import Recovery
 from hive_subagent.runs.registry import Registry
 from hive_subagent.runs.supervisor import Supervisor
 from hive_subagent.servers.addresses import own_address
@@ -58,6 +55,7 @@ from hive_subagent.servers.signal import build_signal_server
 from hive_subagent.settings import Settings, load
 from hive_subagent.todos.events import EventFeed
 from hive_subagent.todos.outbox import Outbox
+from hive_subagent.todos.owed import identities_in
 from hive_subagent.todos.sinks import parse_sink
 from hive_subagent.visible import on_one_line
 
@@ -129,8 +127,9 @@ async def serve(settings: Settings) -> None:
         servers = read_servers(settings.mcp_servers_file)
         roles = read_roles(settings.roles_dir)
         sinks = [parse_sink(text) for text in settings.sinks]
+        identity = state_identity(settings.state_dir, in_use=identities_in(settings.state_dir))
         containment = Containment.create(
-            identity=state_identity(settings.state_dir),
+            identity=identity,
             memory_max=settings.memory_max,
             claim_strays=True,
         )
@@ -139,11 +138,14 @@ async def serve(settings: Settings) -> None:
             for process in await containment.sweep_leftovers():
                 log.warning("ended what was left over: %d %.200s", process.pid, process.command)
             records = Records(settings.state_dir)
-            outbox = Outbox(settings.state_dir, sinks)
+            outbox = Outbox(settings.state_dir, sinks, identity=identity)
             events = EventFeed(sink for sink in sinks if sink.events)
             config_dir = settings.claude_config_dir
-            others = recover(records, outbox, config_dir)
-            recover_delegations(others, records, outbox, config_dir)
+            others = partial(
+                recover_delegation, records=records, outbox=outbox, config_dir=config_dir
+            )
+            recovery = Recovery(records, outbox, config_dir, others)
+            recovery.attempt()
             registry = Registry(records, max_running=settings.max_running)
             url = _url(settings.host, port)
             access = ConfigFiles(
@@ -155,6 +157,7 @@ async def serve(settings: Settings) -> None:
             interventions = Interventions(settings, registry.running)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(outbox.run)
+                tasks.start_soon(recovery.run)
                 tasks.start_soon(events.run)
                 tasks.start_soon(evidence.watch, lambda: registry.live)
                 carrier = Carrier(
@@ -176,7 +179,7 @@ async def serve(settings: Settings) -> None:
                     knows_token=lambda token: registry.resolve(token) is not None,
                     health=lambda: Health(
                         version=__version__, instance=instance, running=supervisor.running
-                    ),
+                    ).model_copy(update=recovery.counts),
                     auth_token=auth_token,
                     host=settings.host,
                     port=port,
@@ -186,7 +189,7 @@ async def serve(settings: Settings) -> None:
                     lambda: time.monotonic() - containment.reaper_progress < REAPER_SILENCE_S,
                 )
                 server = _Server(app, lambda: _tell_ready(settings, url, instance))
-                tasks.start_soon(_stop_on_signal, supervisor, outbox, events, server)
+                tasks.start_soon(_stop_on_signal, supervisor, records, outbox, events, server)
                 await server.serve(sockets=[listener])
                 tasks.cancel_scope.cancel()
         finally:
@@ -227,7 +230,7 @@ class _Server(uvicorn.Server):
 
 
 async def _stop_on_signal(
-    supervisor: Supervisor, outbox: Outbox, events: EventFeed, server: _Server
+    supervisor: Supervisor, records: Records, outbox: Outbox, events: EventFeed, server: _Server
 ) -> None:
     # nohup ignores SIGHUP, and means it
     nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
@@ -239,9 +242,12 @@ async def _stop_on_signal(
         # still within: another signal must not cut short what ends the children
         notify("STOPPING=1")
         await supervisor.close()
+        records.retry()
         async with anyio.create_task_group() as draining:
             draining.start_soon(outbox.drain, HTTP_GRACE_S)
             draining.start_soon(events.drain, HTTP_GRACE_S)
+        records.report_unsaved()
+        outbox.report_unsaved()
         server.should_exit = True
         await anyio.sleep_forever()
 

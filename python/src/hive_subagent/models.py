@@ -274,10 +274,19 @@ class DelegateReply(Frozen):
 
 
 class Health(Frozen):
-    """The answer of `/healthz`. `tasks` counts what the daemon's event loop has to do."""
+    """The answer of `/healthz`. `tasks` counts what the daemon's event loop has to do.
+
+    Of the files in `state_dir`: `notices_waiting` are owed to a sink; `unsaved` notices and endings
+    are held in memory only, since the disk refuses them; `unread` files cannot be read now, or by
+    this version, and are kept; `set_aside` made no sense and are kept as `.broken`.
+    """
 
     status: Literal["ok"] = "ok"
     version: str
     instance: str
     running: int
     tasks: int = 0
+    notices_waiting: int = 0
+    unsaved: int = 0
+    unread: int = 0
+    set_aside: int = 0

@@ -18,7 +18,8 @@ from typing import Any
 
 from hive_subagent.claude.transcripts import encode_directory
 from hive_subagent.errors import Refused
-from hive_subagent.instance import HeldLock, lock_holder, read_private
+from hive_subagent.files import read_private
+from hive_subagent.instance import HeldLock, lock_holder
 
 # a session file is written moments after its process started, on clocks of different grain
 _CLOCK_SLACK_S = 2.0

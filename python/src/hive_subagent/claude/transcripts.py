@@ -143,6 +143,11 @@ def archive(path: Path) -> Path:
             number += 1
             continue
         except OSError as error:
+            # a link reserves the name as well, and needs neither a descriptor nor a block
+            with suppress(OSError):
+                os.link(path, target)
+                os.unlink(path)
+                return target
             raise _not_archived(path, error) from None
         try:
             os.rename(path, target)

@@ -18,6 +18,7 @@ from hive_subagent.models import Cause, ProcessInfo, SessionView, StartReply, Wa
 from hive_subagent.notices import ChildEnd
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.session import now
+from hive_subagent.todos.owed import ROOM
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +51,9 @@ class Delegation:
         records = [child.record for child in self._children.values()]
         kept = Kept(policy=self._policy, children=records).model_dump(mode="json")
         payload = {"name": self.id, "session_id": "", KIND: kept}
-        self._carrier.outbox.owe(self._notice_id, payload)
+        # all children in one file, and once more as they ended
+        room = ROOM * (1 + len(records))
+        self._carrier.outbox.owe(self._notice_id, payload, room=room)
 
     def keep(self) -> None:
         """Write down how those ended that have, where their own records will not say it."""

@@ -19,7 +19,7 @@ from hive_subagent.runs import checks, places
 from hive_subagent.runs.beginnings import notices_go
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.launch import Launch, order_of
-from hive_subagent.runs.records import SessionRecord
+from hive_subagent.runs.records import SessionRecord, Unreadable
 from hive_subagent.runs.session import LiveSession
 from hive_subagent.runs.supervisor import Supervisor
 from hive_subagent.runs.text import near
@@ -239,8 +239,14 @@ class Delegations:
         return name
 
     def _is_new(self, name: str, taken: set[str]) -> bool:
-        known = self._registry.running(name) or self._registry.record(name)
-        return known is None and name not in taken
+        if name in taken or self._registry.running(name):
+            return False
+        try:
+            return self._registry.record(name) is None
+        except Unreadable as error:
+            if error.now:
+                raise
+            return False
 
 
 def _told(view: SessionView, timeout_s: float) -> DelegatedChild:

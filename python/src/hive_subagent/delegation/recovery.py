@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,13 +11,15 @@ from pydantic import ValidationError
 
 from hive_subagent.claude import transcripts
 from hive_subagent.delegation.telling import Told, notice
-from hive_subagent.errors import SubagentError
 from hive_subagent.models import Cause, Frozen, State, StopReason, WaitPolicy
 from hive_subagent.runs import wording
-from hive_subagent.runs.records import Ending, Records, SessionRecord
+from hive_subagent.runs.holding import put_away
+from hive_subagent.runs.records import Ending, Records, SessionRecord, Unreadable
 from hive_subagent.runs.session import now
+from hive_subagent.runs.telling import keep_ending
 from hive_subagent.runs.undelivered import settled
-from hive_subagent.todos.outbox import Outbox, Unfinished
+from hive_subagent.todos.outbox import Outbox
+from hive_subagent.todos.owed import Unfinished
 
 log = logging.getLogger(__name__)
 
@@ -30,30 +31,36 @@ class Kept(Frozen):
     children: list[SessionRecord]
 
 
-def recover_delegations(
-    left: Iterable[Unfinished], records: Records, outbox: Outbox, config_dir: Path
+def recover_delegation(
+    one: Unfinished, *, records: Records, outbox: Outbox, config_dir: Path
 ) -> None:
-    """Settle each delegation that died with its daemon: killed, with what had ended before."""
-    for one in left:
-        name = str(one.payload.get("name"))
-        try:
-            kept = Kept.model_validate(one.payload.get(KIND))
-        except ValidationError as error:
-            log.error("what delegation %s had done cannot be read: %s", name, error.errors()[0])
-            kept = Kept(policy="all", children=[])
-        told = [_told(name, record, records, config_dir) for record in kept.children]
-        whole = bool(told) and all(child.by_itself for child in told)
-        written = notice(
-            one.run_id,
-            name,
-            [Told(child.record, child.further) for child in told],
-            policy=kept.policy,
-            cause=None if whole else Cause.DAEMON_STOP,
-            config_dir=config_dir,
-            at=now(),
-        )
-        log.warning("delegation %s died with the daemon before this one", name)
-        outbox.settle(one.run_id, written)
+    """Settle a delegation that died with its daemon: killed, with what had ended before.
+
+    Raises Unreadable for the record of a child that cannot be read now; nothing is done then.
+    """
+    name = str(one.payload.get("name"))
+    try:
+        kept = Kept.model_validate(one.payload.get(KIND))
+    except ValidationError as error:
+        log.error("what delegation %s had done cannot be read: %s", name, error.errors()[0])
+        kept = Kept(policy="all", children=[])
+    found = [_found(record, records) for record in kept.children]
+    told = [
+        _told(name, record, each, records, outbox, config_dir)
+        for record, each in zip(kept.children, found, strict=True)
+    ]
+    whole = bool(told) and all(child.by_itself for child in told)
+    written = notice(
+        one.run_id,
+        name,
+        [Told(child.record, child.further) for child in told],
+        policy=kept.policy,
+        cause=None if whole else Cause.DAEMON_STOP,
+        config_dir=config_dir,
+        at=now(),
+    )
+    log.warning("delegation %s died with the daemon before this one", name)
+    outbox.settle(one.run_id, written)
 
 
 KIND = "delegation"
@@ -69,26 +76,56 @@ class _Child:
     further: tuple[str, ...] = ()
 
 
-def _told(delegation: str, record: SessionRecord, records: Records, config_dir: Path) -> _Child:
+def _found(record: SessionRecord, records: Records) -> SessionRecord | str | None:
+    """The record that the child's name means, or why there is one that makes no sense."""
+    try:
+        return records.by_name(record.name)
+    except Unreadable as error:
+        if error.now:
+            raise
+        return f"{error}."
+
+
+def _told(
+    delegation: str,
+    record: SessionRecord,
+    known: SessionRecord | str | None,
+    records: Records,
+    outbox: Outbox,
+    config_dir: Path,
+) -> _Child:
     if record.ending is not None:
+        _keep_kept(record, known, records, outbox)
         return _Child(record, by_itself=True)
-    known = records.by_name(record.name)
+    if isinstance(known, str):
+        # what claude has of it stays out of reach with the record
+        return _Child(_killed(record, turn=1), by_itself=False, further=(known,))
     if known is None or known.session_id != record.session_id or known.delegation != delegation:
-        records.forget(record.session_id)
         # its session is kept from its beginning on; what claude has of it speaks against a doubt
         place = (config_dir, record.dir, record.session_id)
         begun = transcripts.find(*place) or transcripts.find_archived(*place)
+        put_away(config_dir, record)
+        records.forget(record.session_id)
         return _Child(_killed(record, turn=1 if begun else 0), by_itself=False)
     known, missed = settled(config_dir, known)
     further = tuple(wording.undelivered(note) for note in missed)
     if known.ending is not None:
         return _Child(known, by_itself=True, further=further)
     known = _killed(known, turn=1)
-    try:
-        records.save(known)
-    except SubagentError as error:
-        log.error("how `%s` ended is told, but cannot be kept: %s", known.name, error)
+    keep_ending(known, records, outbox)
     return _Child(known, by_itself=False, further=further)
+
+
+def _keep_kept(
+    record: SessionRecord, known: SessionRecord | str | None, records: Records, outbox: Outbox
+) -> None:
+    """An ending that the disk refused for the child's record was kept with the delegation."""
+    if (
+        isinstance(known, SessionRecord)
+        and (known.session_id, known.delegation) == (record.session_id, record.delegation)
+        and known.ending is None
+    ):
+        keep_ending(known.model_copy(update={"ending": record.ending}), records, outbox)
 
 
 def _killed(record: SessionRecord, *, turn: int) -> SessionRecord:

@@ -12,7 +12,7 @@ import anyio
 
 from hive_subagent import inotify
 from hive_subagent.errors import ConfigurationError, Refused
-from hive_subagent.instance import private_directory
+from hive_subagent.files import private_directory
 from hive_subagent.intervention.channel import Channel
 from hive_subagent.intervention.desk import Desk, Keep
 from hive_subagent.intervention.notes import MOST_TEXT, MOST_WAITING, TEXT_LIMIT, Note

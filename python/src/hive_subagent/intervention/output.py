@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from hive_subagent.instance import make_ours
+from hive_subagent.files import make_ours
 from hive_subagent.intervention.folder import Folder
 from hive_subagent.runs.text import fit
 from hive_subagent.visible import on_one_line

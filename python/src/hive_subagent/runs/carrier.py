@@ -23,7 +23,7 @@ from hive_subagent.models import Cause, FailureCause, StartReply, State, StopRea
 from hive_subagent.runs import refusals, wording
 from hive_subagent.runs.endings import limit_lost, remaining
 from hive_subagent.runs.happenings import finished, started, warn_of_missing_servers
-from hive_subagent.runs.holding import archive, identify, settle_in, take_lock
+from hive_subagent.runs.holding import archive, identify, put_away, settle_in, take_lock
 from hive_subagent.runs.launch import (
     Launch,
     McpAccess,
@@ -37,7 +37,7 @@ from hive_subagent.runs.results import keep_answers
 from hive_subagent.runs.run import Run
 from hive_subagent.runs.session import LiveSession, ended_view, ending_of, now, previous_of
 from hive_subagent.runs.steering import Steering, Steerings
-from hive_subagent.runs.telling import tell
+from hive_subagent.runs.telling import keep_ending, tell
 from hive_subagent.runs.undelivered import confirm, keep, settled, without_stops
 from hive_subagent.settings import Settings
 from hive_subagent.todos.events import EventFeed
@@ -160,6 +160,11 @@ class Carrier:
             tell(session.record, self.outbox, reports, further)
         else:
             session.further = tuple(further)
+        # after the notice, which is promised room on a full disk and holds the ending, too
+        saved = keep_ending(session.record, self.records, self.outbox)
+        group = self.registry.groups.get(session.record.delegation or "")
+        if group is not None and not saved:
+            group.keep()
         self.events.emit(finished(session))
 
     def _missed(self, session: LiveSession, *, stopped: bool = False) -> list[str]:
@@ -247,10 +252,6 @@ class Carrier:
         ending = ending_of(session, run, finish, result_file=kept.path)
         missed = self._missed(session, stopped=ending.stop_reason is StopReason.STOPPED)
         record = session.record = session.record.model_copy(update={"ending": ending})
-        try:
-            self.records.save(record)
-        except SubagentError as error:
-            log.error("how run %s ended is told, but cannot be kept: %s", run.run_id, error)
         reports = run.signals.report_files
         if reports and not may_write_reports(record, self.settings):
             # what it may not do itself, we do not do for it
@@ -291,6 +292,7 @@ class Carrier:
         if session.lock is not None:
             session.lock.release()
         if not session.owed and launch.resume is None:
+            put_away(self.settings.claude_config_dir, launch.record)
             self.records.forget(launch.record.session_id)
         self.registry.leave(session, happened=session.owed)
         session.over.set()

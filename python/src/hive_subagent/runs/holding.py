@@ -95,3 +95,18 @@ def archive(config_dir: Path, predecessor: SessionRecord | None, records: Record
         return 0
     records.forget(predecessor.session_id)
     return int(found is not None)
+
+
+def put_away(config_dir: Path, record: SessionRecord) -> None:
+    """Archive what claude has of a session whose record is not kept, where that held a ceiling.
+
+    Claude would find it by its title, and without a record it would go on without the ceiling.
+    """
+    if record.permissions is None:
+        return
+    try:
+        found = transcripts.find(config_dir, record.dir, record.session_id)
+        if found is not None:
+            transcripts.archive(found)
+    except (OSError, Refused) as error:
+        log.error("`%s`: its transcript cannot be put away: %s", record.name, error)

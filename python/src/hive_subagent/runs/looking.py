@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 
@@ -13,6 +13,7 @@ from hive_subagent.models import SessionView, StatusReply, WaitReply
 from hive_subagent.runs import checks, wording
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.groups import find, is_group
+from hive_subagent.runs.records import Unreadable
 from hive_subagent.runs.session import LiveSession, ended_view
 from hive_subagent.runs.several import MOST, Several, briefly, several
 
@@ -39,14 +40,30 @@ class Looking:
             return ""
         return wording.left_none(name, delegation, session_id=record.session_id)
 
+    def session_of(self, name: str) -> str | None:
+        """The id of the session that a name means now, as far as that is known."""
+        try:
+            record = self.carrier.registry.record(name)
+        except Unreadable:
+            return None
+        return record.session_id if record is not None else None
+
     def all(self) -> tuple[StatusReply, str]:
         """Those that run, those that wait to, and of the ended ones the latest, as many as fit."""
         registry = self.carrier.registry
         unfinished = [session.record.name for session in [*registry.live, *registry.queued]]
         names = [*unfinished, *(n for n in reversed(registry.names) if n not in unfinished)]
-        views = [self.view(name) for name in names[:MOST]]
+        views, unreadable = [], []
+        for name in names[:MOST]:
+            try:
+                views.append(self.view(name))
+            except Unreadable as error:
+                unreadable.append(f"{error}.")
         further = len(names) - len(views)
-        return self._status(briefly(views, further=further, transcript=self._transcript))
+        told = briefly(views, further=further, transcript=self._transcript)
+        if unreadable:
+            told = replace(told, text="\n".join([*unreadable, told.text]))
+        return self._status(told)
 
     def group(self, name: str) -> tuple[StatusReply, str]:
         """How the sessions of a delegation are doing."""
@@ -83,7 +100,7 @@ class Looking:
         return WaitReply(done=done, sessions=told.sessions, left_out=told.left_out), told.text
 
     def view(self, name: str) -> SessionView:
-        """A session as it stands. Raises Refused where nothing is known of it."""
+        """A session as it stands. Raises Refused where nothing is known of it, or not readable."""
         registry = self.carrier.registry
         if session := registry.running(name):
             return session.view()

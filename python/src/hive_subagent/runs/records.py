@@ -1,25 +1,49 @@
 """What is kept of each session and claude does not keep: name, directory, brief, last ending.
 
 `sessions/<uuid>/` below the state directory holds `record.json`, `brief.md` and, for each run that
-answered, `results/<run id>.txt`;
-`names/<name>` holds the uuid of the session that the name means now.
+answered, `results/<run id>.txt`; `names/<name>` holds the uuid of the session that the name means
+now. Record, brief and name are flushed to the disk: a session without its record would go on
+without its limits and its permissions.
 """
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from hive_subagent.claude.transcripts import is_session_id
 from hive_subagent.errors import ConfigurationError, Refused, SubagentError
-from hive_subagent.instance import check_ours, private_directory, read_ours, write_private
+from hive_subagent.files import (
+    Unusable,
+    check_ours,
+    private_directory,
+    read_ours,
+    reason_of,
+    sync_directory,
+    write_private,
+)
 from hive_subagent.models import Frozen, RunFigures, State, StopReason, Undelivered
 from hive_subagent.permissions import Permissions
 from hive_subagent.runs.checks import NAME
 from hive_subagent.visible import on_one_line
 
+VERSION = 1
+"""Of the records that are written here. One without a version is of the first."""
+
 log = logging.getLogger(__name__)
+
+
+class Unreadable(Refused):
+    """There is a record of this name, and it cannot be read; `now`: later it perhaps can."""
+
+    def __init__(self, message: str, *, now: bool) -> None:
+        super().__init__(message)
+        self.now = now
 
 
 class Ending(RunFigures):
@@ -45,6 +69,7 @@ class SessionRecord(Frozen):
     above it. `delegation` is that of its current or last run.
     """
 
+    version: int = VERSION
     name: str
     session_id: str
     dir: str
@@ -71,8 +96,14 @@ class Records:
     def __init__(self, state_dir: Path) -> None:
         self._sessions = state_dir / "sessions"
         self._names = state_dir / "names"
+        self._unsaved: dict[str, tuple[SessionRecord, Callable[[], None]]] = {}
         private_directory(self._sessions)
         private_directory(self._names)
+
+    @property
+    def unsaved(self) -> int:
+        """How many endings are held in memory only, since the disk did not take them."""
+        return len(self._unsaved)
 
     def save(self, record: SessionRecord) -> None:
         """Write a session and let its name mean it; one without an id is not kept.
@@ -81,9 +112,46 @@ class Records:
         """
         if not record.session_id:
             return
-        folder = self._folder(record.session_id)
-        self._write(folder / "record.json", record.model_dump_json().encode())
-        self._write(self._names / record.name, record.session_id.encode())
+        file = self._folder(record.session_id) / "record.json"
+        is_new = not os.path.exists(file)  # Path.exists raises what the disk says
+        self._write(file, record.model_dump_json().encode())
+        if is_new:
+            self._sync(self._sessions)
+        if not self._means(record.name, record.session_id):
+            self._write(self._names / record.name, record.session_id.encode())
+        _, saved = self._unsaved.pop(record.session_id, (None, None))
+        if saved is not None:
+            saved()
+
+    def keep(self, record: SessionRecord, saved: Callable[[], None]) -> bool:
+        """Save the ending of a session, now or later; `saved` is called once that is done.
+
+        Until then `by_name` answers from memory, and `retry` tries again. Returns whether it is
+        done.
+        """
+        try:
+            self.save(record)
+        except SubagentError as error:
+            log.error("how `%s` ended is held in memory only, for now: %s", record.name, error)
+            self._unsaved[record.session_id] = (record, saved)
+            return False
+        saved()
+        return True
+
+    def retry(self) -> int:
+        """Try once to save what is held in memory only; how many are left."""
+        for record, _ in list(self._unsaved.values()):
+            try:
+                self.save(record)
+            except SubagentError:
+                continue
+            log.info("how `%s` ended is on the disk now", record.name)
+        return len(self._unsaved)
+
+    def report_unsaved(self) -> None:
+        """Say in the log which endings end with this process in the records."""
+        for record, _ in self._unsaved.values():
+            log.error("how `%s` ended was held in memory and is not in its record", record.name)
 
     def save_brief(self, session_id: str, brief: bytes) -> Path:
         """Keep a session's brief byte for byte; it is passed again on every process.
@@ -110,14 +178,23 @@ class Records:
     def _write(self, path: Path, content: bytes) -> None:
         try:
             private_directory(path.parent)
-            write_private(path, content)
+            write_private(path, content, durable=True)
         except ConfigurationError as error:
             raise Refused(str(error)) from None
         except OSError as error:
-            raise Refused(
-                f"{path} cannot be written: {error.strerror}; make room in state_dir, or make it"
-                " writable for the daemon"
-            ) from None
+            raise _unwritable(path, error) from None
+
+    def _sync(self, folder: Path) -> None:
+        try:
+            sync_directory(folder)
+        except OSError as error:
+            raise _unwritable(folder, error) from None
+
+    def _means(self, name: str, session_id: str) -> bool:
+        try:
+            return read_ours(self._names / name).decode() == session_id
+        except (OSError, ValueError):
+            return False
 
     def brief(self, session_id: str) -> Path:
         """Where the brief of a session of ours lies.
@@ -137,42 +214,57 @@ class Records:
         return path
 
     def by_name(self, name: str) -> SessionRecord | None:
-        """The session that a name means; a record that cannot be read is told and passed over."""
+        """The session that a name means; None where the name was never used, or is forgotten.
+
+        Raises Unreadable where there is a record and it cannot be read: its session without its
+        brief, its limits and its permissions would be another one.
+        """
         if not NAME.fullmatch(name):
             return None
+        for record, _ in self._unsaved.values():
+            if record.name == name:
+                return record
         try:
             return self._read(name)
-        except FileNotFoundError:
-            return None
         except (OSError, ValueError, SubagentError) as error:
-            log.warning("the record of session %s cannot be read: %s", name, error)
-            return None
-
-    def check_readable(self, name: str) -> None:
-        """Raise Refused where a name has a record and it cannot be read.
-
-        Its session without its brief, its limits and its permissions would be another one.
-        """
-        try:
-            self._read(name)
-        except FileNotFoundError:
-            return
-        except (OSError, ValueError, SubagentError) as error:
-            reason = on_one_line(str(error).partition("\n")[0])
-            raise Refused(
-                f"what is kept of subagent `{name}` cannot be read ({reason}): put it back, or"
-                f" remove {self._names / name} to go on without it"
+            now = isinstance(error, OSError) and not isinstance(error, Unusable)
+            raw = reason_of(error) if isinstance(error, OSError | ValueError) else str(error)
+            reason = on_one_line(raw.partition("\n")[0])
+            fix = (
+                "call again"
+                if now
+                else f"put it back, or remove {self._names / name} to go on without it"
+            )
+            raise Unreadable(
+                f"what is kept of subagent `{name}` cannot be read ({reason}): {fix}", now=now
             ) from None
 
-    def _read(self, name: str) -> SessionRecord:
-        session_id = read_ours(self._names / name).decode().strip()
+    def _read(self, name: str) -> SessionRecord | None:
+        try:
+            session_id = read_ours(self._names / name).decode().strip()
+        except FileNotFoundError:
+            return None
         folder = self._folder(session_id)
         if folder.is_symlink():
             raise ValueError(f"{folder} is a symbolic link")
-        record = SessionRecord.model_validate_json(read_ours(folder / "record.json"))
+        try:
+            content = read_ours(folder / "record.json")
+        except FileNotFoundError:
+            if self._is_forgotten(folder):
+                return None
+            raise ValueError(f"{folder / 'record.json'} is missing") from None
+        record = _parsed(content)
         if (record.name, record.session_id) != (name, session_id):
             raise ValueError(f"{folder} holds the record of another session")
         return record
+
+    def _is_forgotten(self, folder: Path) -> bool:
+        """Whether a session was removed whole, as `forget` does. Raises OSError."""
+        try:
+            folder.lstat()
+        except FileNotFoundError:
+            return self._sessions.is_dir()
+        return False
 
     def forget(self, session_id: str) -> None:
         """Remove what is kept of an archived session or of one that never began."""
@@ -184,3 +276,24 @@ class Records:
         if not is_session_id(session_id):
             raise Refused(f"session id {session_id[:80]!r} is none: it has to be a UUID")
         return self._sessions / session_id
+
+
+def _parsed(content: bytes) -> SessionRecord:
+    """Raises ValueError: not a record, or one of a newer version."""
+    try:
+        found: Any = json.loads(content)
+    except RecursionError:
+        raise ValueError("it is no record") from None
+    version = found.get("version", 1) if isinstance(found, dict) else 1
+    if isinstance(version, int) and version > VERSION:
+        raise ValueError(
+            f"its version is {version}, this daemon reads those up to {VERSION}: run a newer one"
+        )
+    return SessionRecord.model_validate_json(content)
+
+
+def _unwritable(path: Path, error: OSError) -> Refused:
+    return Refused(
+        f"{path} cannot be written: {error.strerror}; make room in state_dir, or make it writable"
+        " for the daemon"
+    )

@@ -150,7 +150,10 @@ class Registry:
         return self._live.get(name) or self._queued.get(name)
 
     def record(self, name: str) -> SessionRecord | None:
-        """What is known of a name that does not run, from memory or disk."""
+        """What is known of a name that does not run, from memory or disk.
+
+        Raises Unreadable where there is a record and it cannot be read.
+        """
         return self._ended.get(name) or self._records.by_name(name)
 
     def mint(self, session: LiveSession) -> str:

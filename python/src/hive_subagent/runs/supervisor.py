@@ -119,7 +119,6 @@ class Supervisor:
         self._check_call(name)
         known = self._registry.record(name)
         if known is None:
-            self._carrier.records.check_readable(name)
             # existence is claude's business: it answers whether it has such a session there
             known = SessionRecord(name=name, session_id="", dir=str(directory), ours=False)
             refuse_if_title_is_open(self._settings.claude_config_dir, name, directory)
@@ -189,8 +188,7 @@ class Supervisor:
             processes=died,
             left_out=left_out,
         )
-        means = self._registry.record(name)
-        session_id = means.session_id if means is not None else reply.session_id
+        session_id = self._looking.session_of(name) or reply.session_id
         return reply, wording.interrupted(
             reply,
             ended_view(session.record),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from hive_subagent.models import StopReason
 from hive_subagent.notices import Notice, NoticeKind
 from hive_subagent.report_files import append_report
 from hive_subagent.runs.endings import ending as in_words
-from hive_subagent.runs.records import SessionRecord
+from hive_subagent.runs.records import Records, SessionRecord
 from hive_subagent.runs.session import ended_view
 from hive_subagent.todos.outbox import Outbox
 from hive_subagent.visible import on_lines
@@ -33,7 +34,8 @@ def tell(
 ) -> None:
     """Write the ending of `record` to its report files and hand its notice to the outbox.
 
-    `further_reports` are those that the subagent named: only in its own directory.
+    `further_reports` are those that the subagent named: only in its own directory. The notice is
+    kept together with the ending until that is in the record: see `keep_ending`.
     """
     ending = record.ending
     assert ending is not None
@@ -61,4 +63,15 @@ def tell(
             result_file=ending.result_file,
             at=ending.at,
         ),
+        ending.model_dump(mode="json"),
     )
+
+
+def keep_ending(record: SessionRecord, records: Records, outbox: Outbox) -> bool:
+    """Save how the session ended, now or as soon as the disk takes it; whether it is saved.
+
+    Until then the file of its notice, if it has one of its own, holds the ending.
+    """
+    ending = record.ending
+    assert ending is not None
+    return records.keep(record, partial(outbox.ending_kept, ending.run_id))

@@ -12,8 +12,8 @@ from anyio import to_thread
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
 from hive_subagent.errors import ConfigurationError, Refused
+from hive_subagent.files import private_directory, write_private
 from hive_subagent.given import read_given
-from hive_subagent.instance import private_directory, write_private
 from hive_subagent.runs.launch import Grant
 from hive_subagent.runs.prompts import SIGNAL
 

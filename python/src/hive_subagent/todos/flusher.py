@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 class Flusher:
     """Delivers to one sink, one notice at a time; memory holds ids, `read` gives the notice.
 
+    `read` returns None for one that is gone, and raises OSError for one that cannot be read now.
+
     Every failure is followed by a pause that doubles; a success ends that. A sink that cannot be
     reached keeps its queue in order. A notice that a reachable sink does not take lets the others
     go first, so that it cannot hold them up.
@@ -89,12 +91,17 @@ class Flusher:
                 return None
         entry = self._queue[0]
         notice_id = entry[1]
-        notice = self._read(notice_id)
-        if notice is None:
-            self._take_out(entry)
-            self.waiting.discard(notice_id)
-            return None
-        failure = await self._offer(notice)
+        failure: NotAccepted | None
+        try:
+            notice = self._read(notice_id)
+        except OSError as error:
+            failure = NotAccepted(f"notice {notice_id} cannot be read: {error}", reached=True)
+        else:
+            if notice is None:
+                self._take_out(entry)
+                self.waiting.discard(notice_id)
+                return None
+            failure = await self._offer(notice)
         if failure is None:
             self._take_out(entry)
             self.waiting.discard(notice_id)

@@ -1,51 +1,44 @@
 """What is owed: exactly one notice per run that was answered well, delivered whatever happens.
 
-One file per run in `state_dir/owed/`. It begins as a marker when the call is answered, becomes
-the notice when the run ends, before anybody is told, and is removed when every sink has taken it.
-So a crash leaves either a run to report as killed or a notice to deliver. A sink that took a
-notice in the instant before a crash may be handed it again: under the same id.
+One file per run in `state_dir/owed/`. It begins as a promise when the call is answered, with room
+for the notice reserved on the disk. It becomes the notice when the run ends, before anybody is
+told. It is removed when every sink has taken that and the session's record holds the ending. So a
+crash leaves either a run to report as killed or a notice to deliver. A sink that took a notice in
+the instant before a crash may be handed it again: under the same id.
+
+Promise, notice, and the removal of a promise are flushed to the disk, since they must survive a
+power failure. Which sinks have a notice, and its removal, are not: at worst it is delivered again.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import anyio
-from pydantic import ValidationError
 
 from hive_subagent.errors import Refused
-from hive_subagent.instance import private_directory, read_ours, write_private
+from hive_subagent.files import reason_of
 from hive_subagent.notices import Notice
+from hive_subagent.todos.backlog import Backlog
 from hive_subagent.todos.flusher import FIRST_PAUSE_S, LONGEST_PAUSE_S, Flusher
+from hive_subagent.todos.journal import Journal
+from hive_subagent.todos.owed import ROOM, NewerVersion, Owed, OwedFiles, Unfinished, append_owed
 from hive_subagent.todos.sinks import Sink
 
-_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Unfinished:
-    """A run that a crashed daemon left running; `payload` is what was given to `owe`."""
-
-    run_id: str
-    payload: dict[str, Any]
 
 
 class Outbox:
     """The notices of one state directory and the sinks they go to.
 
     `owe`, `settle` and `cancel` write before they return and never wait, so no cancellation can
-    come between a run's end and its record. Start it as: `load_unfinished`, `settle` those, `run`.
-    Stop it as: `drain`, then cancel `run`.
+    come between a run's end and its record. What the disk refuses after that is kept in memory and
+    tried again by `run`. Start it as: `load_unfinished`, `settle` those, `run`. Stop it as:
+    `drain`, then cancel `run`, then `report_unsaved`.
     """
 
     def __init__(
@@ -53,15 +46,21 @@ class Outbox:
         state_dir: Path,
         sinks: Sequence[Sink],
         *,
+        identity: str = "",
         first_pause_s: float = FIRST_PAUSE_S,
         longest_pause_s: float = LONGEST_PAUSE_S,
     ) -> None:
-        """Raises ConfigurationError when `state_dir/owed` cannot be made ours."""
-        self._directory = state_dir / "owed"
-        private_directory(self._directory)
-        self._running: set[str] = set()
-        # notices that the disk would not take: told from memory, as long as we live
-        self._unsaved: dict[str, Notice] = {}
+        """`identity`: that of `state_dir`. Raises ConfigurationError when `owed` cannot be ours."""
+        self._files = OwedFiles(state_dir, identity=identity)
+        self._pauses_s = (first_pause_s, longest_pause_s)
+        self._running: dict[str, Journal | None] = {}
+        self._backlog = Backlog(self._files, self._taken)
+        # runs whose ending only their file here is known to hold
+        self._endings: set[str] = set()
+        self._unread: set[str] = set()
+        self._newer: set[str] = set()
+        self._listed = False
+        self._found: list[Owed] = []
         self._flushers = {
             sink.key: Flusher(
                 sink,
@@ -78,177 +77,223 @@ class Outbox:
         """How many notices at least one sink has not taken yet."""
         return len(set().union(*(flusher.waiting for flusher in self._flushers.values())))
 
-    def owe(self, run_id: str, payload: Mapping[str, Any]) -> None:
+    @property
+    def set_aside(self) -> int:
+        """How many files made no sense and are kept as `.broken`."""
+        return self._files.set_aside
+
+    @property
+    def unread(self) -> int:
+        """How many files are kept, and cannot be read now or by this version."""
+        return len(self._unread) + len(self._newer)
+
+    @property
+    def unsaved(self) -> int:
+        """How many notices are held in memory only, since the disk did not take them."""
+        return self._backlog.unsaved
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that an earlier daemon left has been read."""
+        return self._listed and not self._unread
+
+    def owe(self, run_id: str, payload: Mapping[str, Any], *, room: int = ROOM) -> None:
         """Promise one notice for this run; `payload` (JSON) comes back after a crash.
 
-        Call it just before the caller is answered well. Raises Refused when the promise cannot be
-        kept on disk, ValueError for an id that is no file name.
+        Call it just before the caller is answered well; again, it replaces the payload. `room`:
+        bytes to reserve for the notice. Raises Refused when the promise cannot be kept on disk,
+        ValueError for an id that is no file name.
         """
-        file = self._file(run_id)
+        before = self._running.get(run_id)
         try:
-            write_private(file, _encode({"state": "running", "payload": dict(payload)}))
+            journal = self._files.promise(run_id, payload, room=room)
         except OSError as error:
-            raise Refused(
-                f"{self._directory} cannot be written: {error.strerror};"
-                " make room or make it writable for the daemon"
-            ) from None
-        self._running.add(run_id)
+            if before is None:
+                raise self._unwritable(error) from None
+            self._replace(before, payload)
+            return
+        try:
+            self._files.sync()
+        except OSError as error:
+            if before is None:
+                # it is there, and after a crash it would be told
+                journal.close()
+                self._backlog.remove(run_id)
+                raise self._unwritable(error) from None
+            logger.warning("%s is not flushed: %s", self._files.folder, error.strerror)
+        if before is not None:
+            before.close()
+        self._running[run_id] = journal
+        self._backlog.forget(run_id)
+
+    def _replace(self, journal: Journal, payload: Mapping[str, Any]) -> None:
+        try:
+            journal.append(self._files.promised(payload))
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def _unwritable(self, error: OSError) -> Refused:
+        return Refused(
+            f"{self._files.folder} cannot be written: {reason_of(error)};"
+            " make room or make it writable for the daemon"
+        )
 
     def cancel(self, run_id: str) -> None:
         """Forget a promise: the call was answered with an error after all."""
         if run_id in self._running:
-            self._running.discard(run_id)
-            self._remove(run_id)
+            self._close(run_id)
+            self._backlog.remove(run_id, durable=True)
 
-    def settle(self, run_id: str, notice: Notice) -> bool:
+    def settle(self, run_id: str, notice: Notice, ending: Mapping[str, Any] | None = None) -> bool:
         """The run ended: keep its notice (whose id is `run_id`), then deliver it in the background.
 
-        False, and nothing is done, for a run that is not owed: never promised, cancelled, settled.
+        `ending` (JSON) is kept with it until `ending_kept`, and comes back from `endings_found`
+        after a crash. False, and nothing is done, for a run that is not owed: never promised,
+        cancelled, settled.
         """
         if notice.id != run_id:
             raise ValueError(f"notice {notice.id!r} is not the one of run {run_id!r}")
         if run_id not in self._running:
             return False
-        self._running.discard(run_id)
-        if not self._flushers:
-            self._remove(run_id)
-            return True
-        try:
-            write_private(self._file(run_id), _encode_owed(notice, set()))
-        except OSError as error:
-            logger.error("notice %s is held in memory only: %s", run_id, error.strerror)
-            self._unsaved[run_id] = notice
+        owed = Owed(notice=notice, ending=None if ending is None else dict(ending))
+        if ending is not None:
+            self._endings.add(run_id)
+        if self._flushers or ending is not None:
+            self._keep(run_id, owed)
+        self._close(run_id)
         for flusher in self._flushers.values():
             flusher.add(run_id, notice.at)
+        self._release(run_id)
         return True
 
+    def ending_kept(self, run_id: str) -> None:
+        """The session's record holds the ending of this run now."""
+        if run_id in self._endings:
+            self._endings.discard(run_id)
+            self._backlog.ending_kept(run_id)
+            self._release(run_id)
+
     def load_unfinished(self) -> list[Unfinished]:
-        """Take up what an earlier daemon left: call once, at the start, with `state_dir` locked.
+        """Take up what an earlier daemon left, with `state_dir` locked.
 
         Undelivered notices are queued; returned are the runs still marked running, to be settled.
-        A file that cannot be understood is renamed to `.broken` and told in the log.
+        A file that makes no sense is renamed to `.broken` and reported in the log. One that cannot
+        be read now stays: call this again while `complete` is false, for what was found since.
         """
+        try:
+            wanted = sorted(self._unread) if self._listed else self._files.listed()
+        except OSError as error:
+            logger.error("%s cannot be read, trying again: %s", self._files.folder, error.strerror)
+            return []
+        self._listed = True
         unfinished = []
-        for file in sorted(self._directory.iterdir()):
-            if file.name.startswith(".") and file.suffix == ".tmp":
-                with suppress(OSError):
-                    file.unlink()  # a write that the crash cut short; the file before it counts
-            if file.suffix != ".json":
+        for run_id in wanted:
+            if self._knows(run_id):
                 continue
-            entry = self._read(file.stem)
+            entry = self._take_up(run_id)
             if isinstance(entry, Unfinished):
-                self._running.add(entry.run_id)
+                self._running[run_id] = None
                 unfinished.append(entry)
             elif entry is not None:
-                notice, accepted = entry
-                missing = [f for key, f in self._flushers.items() if key not in accepted]
-                for flusher in missing:
-                    flusher.add(notice.id, notice.at)
-                if self._flushers and not missing:
-                    self._remove(notice.id)
+                self._queue(entry)
         return unfinished
+
+    def endings_found(self) -> list[Owed]:
+        """The notices with an ending that were found since the last call; see `ending_kept`."""
+        found, self._found = self._found, []
+        return found
 
     async def run(self) -> None:
         """Deliver until cancelled: one task per sink, however many notices wait."""
         async with anyio.create_task_group() as tasks:
             for flusher in self._flushers.values():
                 tasks.start_soon(flusher.run)
+            tasks.start_soon(self._backlog.run, *self._pauses_s)
 
     async def drain(self, timeout_s: float) -> None:
         """Try everything that waits once more, pauses or not, for at most `timeout_s` seconds."""
+        self._backlog.retry()
         with anyio.move_on_after(timeout_s):
             async with anyio.create_task_group() as tasks:
                 for flusher in self._flushers.values():
                     tasks.start_soon(flusher.drain)
+        self._backlog.retry()
 
-    def _file(self, run_id: str) -> Path:
-        if not _RUN_ID.fullmatch(run_id):
-            raise ValueError(f"not a run id: {run_id!r}")
-        return self._directory / f"{run_id}.json"
+    def report_unsaved(self) -> None:
+        """Say in the log what ends with this process, since the disk has not taken it."""
+        self._backlog.report()
+
+    def _keep(self, run_id: str, owed: Owed) -> None:
+        """Put the notice where the promise is; in memory, and tried again, where that fails."""
+        kept = "nothing"
+        with suppress(OSError):
+            journal = self._running[run_id] or self._files.reopen(run_id)
+            self._running[run_id] = journal
+            kept = append_owed(journal, owed)
+        if kept != "whole":
+            self._backlog.save(run_id, owed, cut=kept == "cut")
+
+    def _close(self, run_id: str) -> None:
+        journal = self._running.pop(run_id)
+        if journal is not None:
+            with suppress(OSError):  # all in it has been flushed
+                journal.close()
+
+    def _take_up(self, run_id: str) -> Unfinished | Owed | None:
+        self._unread.discard(run_id)
+        try:
+            return self._files.read(run_id)
+        except NewerVersion as error:
+            logger.error("notice %s is %s; it stays as it is", run_id, error)
+            self._newer.add(run_id)
+        except OSError as error:
+            logger.error("notice %s cannot be read, trying again: %s", run_id, error.strerror)
+            self._unread.add(run_id)
+        return None
+
+    def _knows(self, run_id: str) -> bool:
+        waits = any(run_id in flusher.waiting for flusher in self._flushers.values())
+        return waits or run_id in self._running or self._backlog.holds(run_id)
+
+    def _queue(self, owed: Owed) -> None:
+        run_id = owed.notice.id
+        if owed.ending is not None:
+            self._found.append(owed)
+        if not self._flushers:
+            return  # it waits for a daemon that has sinks
+        if owed.ending is not None:
+            self._endings.add(run_id)
+        for key, flusher in self._flushers.items():
+            if key not in owed.accepted:
+                flusher.add(run_id, owed.notice.at)
+        self._release(run_id)
 
     def _read_notice(self, run_id: str) -> Notice | None:
-        if run_id in self._unsaved:
-            return self._unsaved[run_id]
-        entry = self._read(run_id)
-        return entry[0] if isinstance(entry, tuple) else None
+        """Raises OSError when it cannot be read now."""
+        if (held := self._backlog.notice(run_id)) is not None:
+            return held
+        try:
+            entry = self._files.read(run_id)
+        except NewerVersion:  # somebody replaced it
+            return None
+        if isinstance(entry, Owed):
+            return entry.notice
+        self._endings.discard(run_id)
+        return None
+
+    def _taken(self, run_id: str) -> set[str]:
+        """The sinks of this daemon that have the notice."""
+        return {key for key, flusher in self._flushers.items() if run_id not in flusher.waiting}
 
     def _note_accepted(self, run_id: str) -> None:
         """Remember which sinks have it; the last one to take it removes the file."""
-        taken = {key for key, flusher in self._flushers.items() if run_id not in flusher.waiting}
-        if len(taken) == len(self._flushers):
-            self._unsaved.pop(run_id, None)
-            self._remove(run_id)
-            return
-        notice = self._unsaved.get(run_id)
-        if notice is None:
-            entry = self._read(run_id)
-            if not isinstance(entry, tuple):
-                return
-            notice, before = entry
-            taken.update(before)
-        try:
-            write_private(self._file(run_id), _encode_owed(notice, taken))
-        except OSError as error:
-            logger.error("who took notice %s could not be kept: %s", run_id, error.strerror)
-        else:
-            self._unsaved.pop(run_id, None)
+        if not self._release(run_id):
+            self._backlog.note(run_id)
 
-    def _read(self, run_id: str) -> Unfinished | tuple[Notice, list[str]] | None:
-        """What the run's file says; None where it is gone, or was broken and is set aside."""
-        file = self._directory / f"{run_id}.json"
-        try:
-            return _decode(run_id, read_ours(file))
-        except FileNotFoundError:
-            logger.warning("notice %s is gone: somebody removed %s", run_id, file)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            self._set_aside(file, error)
-        return None
-
-    def _set_aside(self, file: Path, error: Exception) -> None:
-        reason = str(error).partition("\n")[0]
-        target, number = file.with_name(f"{file.name}.broken"), 1
-        while os.path.lexists(target):
-            number += 1
-            target = file.with_name(f"{file.name}.{number}.broken")
-        try:
-            file.rename(target)
-        except OSError as hindrance:
-            logger.error("%s is broken (%s) and stays: %s", file, reason, hindrance.strerror)
-        else:
-            logger.error("%s is broken (%s); it is now %s", file, reason, target.name)
-
-    def _remove(self, run_id: str) -> None:
-        try:
-            self._file(run_id).unlink(missing_ok=True)
-        except OSError as error:
-            logger.error("owed notice %s cannot be removed: %s", run_id, error.strerror)
-
-
-def _encode(entry: dict[str, Any]) -> bytes:
-    return json.dumps(entry).encode("ascii") + b"\n"
-
-
-def _encode_owed(notice: Notice, accepted: set[str]) -> bytes:
-    return _encode({"state": "owed", "notice": notice.model_dump(), "accepted": sorted(accepted)})
-
-
-def _decode(run_id: str, content: bytes) -> Unfinished | tuple[Notice, list[str]]:
-    entry = json.loads(content)
-    if not _RUN_ID.fullmatch(run_id):
-        raise ValueError("its name is no run id")
-    if entry["state"] == "running":
-        if not isinstance(entry["payload"], dict):
-            raise TypeError("payload is not an object")
-        return Unfinished(run_id=run_id, payload=entry["payload"])
-    if entry["state"] != "owed":
-        raise ValueError(f"unknown state {entry['state']!r}")
-    try:
-        notice = Notice.model_validate(entry["notice"])
-    except ValidationError as error:
-        raise ValueError(f"notice: {error.errors()[0]['msg']}") from None
-    accepted = entry["accepted"]
-    if notice.id != run_id:
-        raise ValueError("it is the notice of another run")
-    if not isinstance(accepted, list) or not all(isinstance(key, str) for key in accepted):
-        raise TypeError("accepted is not a list of sinks")
-    return notice, accepted
+    def _release(self, run_id: str) -> bool:
+        """Remove the file of a run once nobody needs it any more; whether that is so."""
+        waits = any(run_id in flusher.waiting for flusher in self._flushers.values())
+        if waits or run_id in self._endings:
+            return False
+        self._backlog.remove(run_id)
+        return True

@@ -15,8 +15,8 @@ from typing import Protocol
 import anyio
 
 from hive_subagent.errors import ConfigurationError, SubagentError
+from hive_subagent.files import write_private
 from hive_subagent.given import absolute_path
-from hive_subagent.instance import write_private
 from hive_subagent.notices import Notice
 
 ANSWER_TIMEOUT_S = 10.0
@@ -64,17 +64,18 @@ class DirSink:
         return f"dir:{self.path}"
 
     async def deliver(self, notice: Notice) -> None:
-        await self.send(notice.id, encode_notice(notice))
+        # once it is accepted nobody else has it, so it must survive a power failure
+        await anyio.to_thread.run_sync(self._write, notice.id, encode_notice(notice), True)
 
     async def send(self, name: str, line: bytes) -> None:
         """Write one line as `PATH/<name>.json`. Raises NotAccepted."""
         # in a thread: the directory may lie on a disk that hangs
-        await anyio.to_thread.run_sync(self._write, name, line)
+        await anyio.to_thread.run_sync(self._write, name, line, False)
 
-    def _write(self, name: str, line: bytes) -> None:
+    def _write(self, name: str, line: bytes, durable: bool) -> None:
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_private(self.path / f"{name}.json", line)
+            write_private(self.path / f"{name}.json", line, durable=durable)
         except OSError as error:
             raise NotAccepted(f"{self.path}: {error.strerror or error}", reached=False) from None
 

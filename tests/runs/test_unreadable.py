@@ -1,0 +1,182 @@
+"""A record that cannot be read is no record that does not exist."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.faults import no_descriptors, no_room_for_files
+from support.house import House, house
+from support.stub import script, text
+
+from hive_subagent.errors import Refused
+from hive_subagent.permissions import CHILD, TOP
+from hive_subagent.runs import records as records_module
+from hive_subagent.runs.records import Records, SessionRecord, Unreadable
+from hive_subagent.runs.recovery import Recovery
+from hive_subagent.runs.registry import Registry
+from hive_subagent.todos.outbox import Outbox
+
+
+def kept(home: Path, **fields: object) -> SessionRecord:
+    """A delegated child of an earlier life of the daemon."""
+    made = SessionRecord(
+        name="child",
+        session_id=str(uuid.uuid4()),
+        dir=str(home / "work"),
+        ours=True,
+        permissions=TOP.meet(CHILD),
+        depth=1,
+    ).model_copy(update=fields)
+    records = Records(home / "state")
+    records.save_brief(made.session_id, b"the brief")
+    records.save(made)
+    return made
+
+
+def record_of(home: Path, record: SessionRecord) -> Path:
+    return home / "state" / "sessions" / record.session_id / "record.json"
+
+
+def newer(content: bytes) -> bytes:
+    return json.dumps({**json.loads(content), "version": 2, "unheard_of": []}).encode()
+
+
+async def test_continue_refuses_while_the_record_cannot_be_read(home: House) -> None:
+    """Issue 10, 2: it took the child for a session of somebody else, without its ceiling."""
+    kept(home.root)
+    with no_descriptors(), pytest.raises(Refused) as caught:
+        await home.supervisor.continue_("child", "go on")
+    assert str(caught.value) == (
+        "what is kept of subagent `child` cannot be read (Too many open files): call again"
+    )
+    assert home.carrier.registry.live == []
+
+
+async def test_a_name_without_a_record_is_known_to_have_none(home: House) -> None:
+    """Issue 10, 2: only "no such file" says that."""
+    assert home.carrier.records.by_name("child") is None
+    (home.root / "state" / "names").rename(home.root / "away")
+    (home.root / "state" / "names").write_text("in the way")
+    with pytest.raises(Unreadable, match="Not a directory"):
+        home.carrier.records.by_name("child")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (newer, "its version is 2, this daemon reads those up to 1"),
+        (lambda content: content[:50], ""),
+        (lambda content: b"", ""),
+        (lambda content: bytes(len(content)), ""),
+        (lambda content: b"[" * 100_000, "it is no record"),
+        (lambda content: None, "record.json is missing"),
+    ],
+)
+async def test_status_and_continue_say_the_same_of_a_record_that_makes_no_sense(
+    home: House, change: Callable[[bytes], bytes | None], reason: str
+) -> None:
+    """Issue 10, 5: status said that nothing was known."""
+    record = kept(home.root)
+    file = record_of(home.root, record)
+    changed = change(file.read_bytes())
+    if changed is None:
+        file.unlink()
+    else:
+        file.write_bytes(changed)
+    said = set()
+    for call in (
+        lambda: home.supervisor.status("child"),
+        lambda: home.supervisor.continue_("child", "go on"),
+        lambda: home.supervisor.start("child", home.brief()),
+    ):
+        with pytest.raises(Refused) as caught:
+            await call()
+        said.add(str(caught.value))
+    (words,) = said
+    assert words.startswith("what is kept of subagent `child` cannot be read (")
+    assert reason in words
+    assert len(words.splitlines()) == 1
+    # its name is taken, and no reason to say nothing of the others
+    (home.root / "state" / "names" / "child").unlink()
+    assert (await home.run(script(text("new")), "child")).result == "new"
+
+
+async def test_a_record_says_its_version(home: House) -> None:
+    """Issue 10, 5: and one without any is of the first."""
+    file = record_of(home.root, record := kept(home.root))
+    fields = json.loads(file.read_bytes())
+    assert fields.pop("version") == 1
+    file.write_text(json.dumps(fields))
+    assert home.carrier.records.by_name("child") == record
+
+
+async def test_one_unreadable_record_does_not_hide_the_other_sessions(home: House) -> None:
+    """Issue 10, 5: `status` of all names it beside them."""
+    for name in ("one", "two"):
+        await home.run(script(text(name)), name)
+    registry = home.carrier.registry
+    forgetful = Registry(home.carrier.records, max_running=1)
+    for name in registry.names:
+        forgetful._names[name] = None
+    object.__setattr__(home.carrier, "registry", forgetful)
+    means = home.root / "state" / "names" / "one"
+    (home.root / "state" / "sessions" / means.read_text() / "record.json").write_text("{")
+    reply, words = await home.supervisor.status_of_all()
+    assert [session.name for session in reply.sessions] == ["two"]
+    assert words.startswith("what is kept of subagent `one` cannot be read (")
+
+
+def test_nothing_is_said_of_a_run_whose_record_cannot_be_read_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 10, 1 and 2: it is settled once that can be read."""
+    record = kept(tmp_path)
+    state = tmp_path / "state"
+    promised = Outbox(state, [])
+    promised.owe("r1", {"name": "child", "session_id": record.session_id})
+    outbox = Outbox(state, [])
+    recovery = Recovery(Records(state), outbox, tmp_path / "claude", lambda left: None)
+    with monkeypatch.context() as broken:
+
+        def fail(path: Path) -> bytes:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+
+        broken.setattr(records_module, "read_ours", fail)
+        assert not recovery.attempt()
+    assert outbox.pending == 0
+    assert recovery.attempt()
+    again = Records(state).by_name("child")
+    assert again is not None
+    assert again.ending is not None
+    assert again.ending.cause == "daemon_stop"
+    assert list((state / "owed").iterdir()) == []
+
+
+async def test_an_ending_that_its_record_does_not_take_is_kept_and_saved_later(
+    tmp_path: Path,
+) -> None:
+    """Issue 10, 3: `status` and the next daemon say what was said."""
+    gate = tmp_path / "gate"
+    async with house(tmp_path) as home:
+        live = await home.begin(script({"wait_file": str(gate)}, text("the answer")))
+        with no_room_for_files(1):
+            gate.touch()
+            await live.over.wait()
+            assert home.carrier.records.unsaved == 1
+            assert (await home.supervisor.status("agent"))[0].result == "the answer"
+            before = home.carrier.records.by_name("agent")
+            assert before is not None
+            assert before.ending is not None
+        assert home.carrier.records.retry() == 0
+        assert home.carrier.records.unsaved == 0
+        await home.notices()
+    again = Records(tmp_path / "state").by_name("agent")
+    assert again is not None
+    assert again.ending is not None
+    assert again.ending.result == "the answer"
