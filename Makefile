@@ -39,13 +39,15 @@ e2e: setup
 	cd tests && ../$(BIN)/python -m e2e.install
 	cd python && ../$(BIN)/python -m pytest -c pyproject.toml -n $(JOBS) -m e2e ../tests/e2e $(ARGS)
 
-# N calls against one daemon, then CRASHES times SIGKILL of a daemon, then INTERVENTIONS amid runs;
-# SEED repeats the scripts
+# N calls against one daemon, then CRASHES times SIGKILL of a daemon, then MACHINE calls among faults
+# of the machine (EMFILE, ENOSPC, EIO), then INTERVENTIONS amid runs; 0 leaves a part out; SEED
+# repeats the scripts
 N ?= 2000
 CRASHES ?= 50
+MACHINE ?= 1000
 INTERVENTIONS ?= 1000
 chaos: setup
-	$(BIN)/python -m chaos --runs $(N) --crashes $(CRASHES) --interventions $(INTERVENTIONS) \
+	$(BIN)/python -m chaos --runs $(N) --crashes $(CRASHES) --machine $(MACHINE) --interventions $(INTERVENTIONS) \
 		$(if $(SEED),--seed $(SEED))
 
 # AT_ONCE subagents at the same time, then N (make soak N=10000) in a row

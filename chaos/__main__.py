@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -19,6 +20,7 @@ from chaos.counts import counts
 from chaos.crashes import crashes
 from chaos.hands import hands, words_of
 from chaos.ledger import Findings
+from chaos.machine import machine
 from chaos.storm import storm
 
 
@@ -27,6 +29,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="chaos", description=__doc__)
     parser.add_argument("--runs", type=int, default=2000, help="calls of the storm")
     parser.add_argument("--crashes", type=int, default=50, help="SIGKILLs of the daemon")
+    parser.add_argument("--machine", type=int, default=1000, help="calls among faults of it")
     parser.add_argument("--interventions", type=int, default=1000, help="words of owners")
     parser.add_argument("--seed", type=int, help="of scripts and moments; timing stays random")
     arguments = parser.parse_args()
@@ -34,16 +37,20 @@ def main() -> int:
     wrong = 0
     place = Path(tempfile.mkdtemp(prefix="hive-chaos-"))
     print(f"seed {seed}, everything is kept in {place} if it goes wrong", flush=True)
-    for name, part in (
-        ("storm", lambda root: storm(root, total=arguments.runs, seed=seed)),
-        ("crashes", lambda root: crashes(root, rounds=arguments.crashes, seed=seed)),
+    for name, part, count in (
+        ("storm", storm, arguments.runs),
+        ("crashes", crashes, arguments.crashes),
+        ("machine", machine, arguments.machine),
     ):
+        if not count:
+            continue
         root = place / name
         root.mkdir()
         began = time.monotonic()
-        findings = anyio.run(part, root)
+        findings = anyio.run(partial(part, root, total=count, seed=seed))
         wrong += _report(name, findings, seed, time.monotonic() - began)
-    wrong += _say(place / "hands", arguments.interventions, seed)
+    if arguments.interventions:
+        wrong += _say(place / "hands", arguments.interventions, seed)
     if wrong:
         return 1
     shutil.rmtree(place)

@@ -24,16 +24,16 @@ AT_ONCE = 5
 DELIVERY_S = 30.0
 
 
-async def crashes(root: Path, *, rounds: int, seed: int) -> Findings:
-    """Kill a daemon `rounds` times amid its runs, with an untouched one beside it."""
+async def crashes(root: Path, *, total: int, seed: int) -> Findings:
+    """Kill a daemon `total` times amid its runs, with an untouched one beside it."""
     random = Random(f"{seed}:crashes")
     daemon = Daemon(root / "d", **SETTINGS)
-    work = Work(seed, rounds)
+    work = Work(seed, total)
     found: list[Violation] = []
     try:
         async with Neighbour.beside(root / "n", seed) as neighbour:
             await daemon.start()
-            for number in range(rounds):
+            for number in range(total):
                 calls = await _crash_amid(daemon, work, number, random)
                 found += await _come_back(daemon, work, random)
                 async with owner_of(daemon) as owner:

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,22 @@ class NotReady(Exception):
 
 
 class Daemon:
-    """A daemon below `root`; every start uses the same directories. `url` changes with each."""
+    """A daemon below `root`; every start uses the same directories. `url` changes with each.
 
-    def __init__(self, root: Path, **settings: Any) -> None:
+    `program` is what is started, with `environment` beside the daemon's own.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        program: Sequence[str | Path] = (BIN / "hive-subagent-daemon",),
+        environment: Mapping[str, str] | None = None,
+        **settings: Any,
+    ) -> None:
         self.root = root
+        self._program = program
+        self._further = environment or {}
         self.state, self.runtime = root / "state", root / "run"
         self.work, self.claude, self.log = root / "work", root / "claude", root / "log"
         for directory in (self.work / ELSEWHERE, self.claude):
@@ -54,7 +66,7 @@ class Daemon:
         """Start the process; does not wait until it serves."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [BIN / "hive-subagent-daemon", "--port", str(port)],
+                [*self._program, "--port", str(port)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -142,6 +154,7 @@ class Daemon:
             "HOME": str(self.root),
             "LANG": "C.UTF-8",
             "IS_SANDBOX": "1",  # as root claude refuses to skip permissions without it
+            **self._further,
             **{f"HIVE_SUBAGENT_{key.upper()}": _plain(value) for key, value in settings.items()},
         }
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import anyio
 
@@ -17,7 +18,7 @@ from chaos.sink import Deliveries, listening
 from chaos.work import Work, left_alive
 
 WORKERS = 8
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "max_running": 64,
     "interrupt_grace_s": 0.4,
     "exit_grace_s": 0.5,

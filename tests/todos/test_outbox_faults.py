@@ -14,7 +14,8 @@ from support.faults import SmallDisk, no_descriptors, no_room_for_files, small_d
 from support.owed import last_entry
 from support.processes import until
 
-from hive_subagent.todos import owed as files
+from hive_subagent.files import read_ours
+from hive_subagent.todos import owed
 from hive_subagent.todos.outbox import Outbox
 from hive_subagent.todos.owed import ROOM, identities_in
 from todos.owners import Place, make_notice
@@ -27,13 +28,12 @@ class Unlucky:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *run_ids: str) -> None:
         self.run_ids = set(run_ids)
-        self._read = files.read_ours
-        monkeypatch.setattr(files, "read_ours", self)
+        monkeypatch.setattr(owed, "read_ours", self)
 
     def __call__(self, path: Path) -> bytes:
         if path.stem in self.run_ids:
             raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
-        return self._read(path)
+        return read_ours(path)
 
 
 def entry(state_dir: Path, run_id: str) -> dict[str, Any]:
