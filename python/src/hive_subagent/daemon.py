@@ -37,7 +37,7 @@ from hive_subagent.directories import check_own_directory
 from hive_subagent.errors import ConfigurationError, PortTaken
 from hive_subagent.files import private_directory, write_private
 from hive_subagent.guards import read_token
-from hive_subagent.instance import lock_directory, state_identity
+from hive_subagent.instance import lock_directory, make_way, state_identity
 from hive_subagent.intervention.interventions import Interventions
 from hive_subagent.models import Health
 from hive_subagent.notify import notify, pet_watchdog
@@ -118,7 +118,7 @@ async def serve(settings: Settings) -> None:
         held.enter_context(lock_directory(settings.state_dir, about))
         if settings.runtime != settings.state_dir:
             held.enter_context(lock_directory(settings.runtime, about))
-        _make_way(settings.runtime / "daemon.json")
+        make_way(settings.runtime / "daemon.json")
         if settings.todo_sinks is None:
             # our own; one that is named is its owner's business
             private_directory(settings.state_dir / "todos")
@@ -250,23 +250,6 @@ async def _stop_on_signal(
         outbox.report_unsaved()
         server.should_exit = True
         await anyio.sleep_forever()
-
-
-def _make_way(file: Path) -> None:
-    """Remove that of a daemon that crashed, and see that ours can be written once we are ready.
-
-    It would send clients to whoever has that port now. Raises ConfigurationError.
-    """
-    trial = file.with_name(f"{file.name}.trial")
-    try:
-        file.unlink(missing_ok=True)
-        write_private(trial, bytes(1024))  # more than it will hold
-        trial.unlink()
-    except OSError as error:
-        raise ConfigurationError(
-            f"{file} cannot be written: {error.strerror}; remove what is there, make room, or name"
-            " another runtime_dir"
-        ) from None
 
 
 def _tell_ready(settings: Settings, url: str, instance: str) -> None:

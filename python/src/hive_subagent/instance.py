@@ -139,3 +139,20 @@ def state_identity(state_dir: Path, *, in_use: Iterable[str] = ()) -> str:
             " make it a file of ours or remove it"
         ) from None
     return identity
+
+
+def make_way(file: Path) -> None:
+    """Remove that of a daemon that crashed, and see that ours can be written once we are ready.
+
+    It would send clients to whoever has that port now. Raises ConfigurationError.
+    """
+    trial = file.with_name(f"{file.name}.trial")
+    try:
+        file.unlink(missing_ok=True)
+        write_private(trial, bytes(1024))  # more than it will hold
+        trial.unlink()
+    except OSError as error:
+        raise ConfigurationError(
+            f"{file} cannot be written: {error.strerror}; remove what is there, make room, or name"
+            " another runtime_dir"
+        ) from None

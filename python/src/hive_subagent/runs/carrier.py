@@ -24,13 +24,7 @@ from hive_subagent.runs import refusals, wording
 from hive_subagent.runs.endings import limit_lost, remaining
 from hive_subagent.runs.happenings import finished, started, warn_of_missing_servers
 from hive_subagent.runs.holding import archive, identify, put_away, settle_in, take_lock
-from hive_subagent.runs.launch import (
-    Launch,
-    McpAccess,
-    grant_for,
-    invoke,
-    may_write_reports,
-)
+from hive_subagent.runs.launch import Launch, McpAccess, grant_for, invoke, may_write_reports
 from hive_subagent.runs.records import Ending, Records
 from hive_subagent.runs.registry import Registry
 from hive_subagent.runs.results import keep_answers
