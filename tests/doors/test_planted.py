@@ -72,7 +72,7 @@ async def test_links_among_its_files_are_replaced_removed_or_left_out(
     for place, target in {
         world.runtime_dir / "daemon.json": outside,
         world.runtime_dir / "mcp" / "left.json": outside,
-        world.runtime_dir / "channels" / "agent": victim,
+        world.runtime_dir / "channels" / "mine": victim,
         world.state_dir / "names" / "agent": outside,
         world.state_dir / "names" / "other": outside,
         world.state_dir / "sessions" / session: victim,
