@@ -108,7 +108,9 @@ async def owner_of(daemon: Daemon) -> AsyncIterator[Owner]:
 def _arguments(daemon: Daemon, call: Call) -> dict[str, Any]:
     plan = call.plan
     directive = f"[[STUB {json.dumps(plan.script)}]]"
-    arguments: dict[str, Any] = {"name": call.name, "max_turns": plan.max_turns}
+    arguments: dict[str, Any] = {"name": call.name}
+    if plan.goal:
+        arguments["max_turns"] = plan.max_turns
     if call.dir:
         arguments["dir"] = call.dir
     # every turn of a goal run repeats the goal, so the script travels with it
