@@ -197,8 +197,9 @@ def _call(owner: Owner, session: Session, random: Random) -> tuple[str, dict[str
     version = "2.1.197" if random.random() < 0.3 else "2.1.332"
     turns = [_steps(random) for _ in range(3 if goal else 1)]
     directive = f"[[STUB {json.dumps({'turns': turns, 'version': version})}]]"
-    given: dict[str, Any] = {"name": session.name, "max_turns": random.randint(1, 3)}
-    given["goal"] = f"{directive} the goal" if goal else ""
+    given: dict[str, Any] = {"name": session.name, "goal": ""}
+    if goal:
+        given |= {"goal": f"{directive} the goal", "max_turns": random.randint(1, 3)}
     prompt = "Go on." if goal else f"{directive} Go on."
     if session.session_id:
         return "continue", given | {"prompt": prompt}
