@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ class Daemon:
             **self.environment,
         }
 
-    def spawn(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def spawn(self, *arguments: str, pass_fds: Sequence[int] = ()) -> subprocess.Popen[bytes]:
         """The daemon's program as configured; stderr and stdout go into the log."""
         config = self.root / "config.json"
         config.write_text(json.dumps(self.configuration))
@@ -89,6 +90,7 @@ class Daemon:
                 stderr=log,
                 cwd=self.root,
                 env=self.base_environment,
+                pass_fds=pass_fds,
             )
 
     def start(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from support import processes
@@ -46,7 +47,7 @@ class ReadmeDaemon(Daemon):
             **further,
         }
 
-    def spawn(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def spawn(self, *arguments: str, pass_fds: Sequence[int] = ()) -> subprocess.Popen[bytes]:
         with self.log_file.open("ab") as log:
             return subprocess.Popen(
                 ["sh", "-ec", commands()],

@@ -86,7 +86,7 @@ def main() -> int:
             log.warning("%s", line)
         anyio.run(serve, settings)
     except (ConfigurationError, PortTaken) as error:
-        sys.stderr.write(f"hive-subagent-daemon: {on_one_line(str(error))}\n")
+        logs.say(f"hive-subagent-daemon: {on_one_line(str(error))}")
         return 3 if isinstance(error, PortTaken) else 2
     return 0
 

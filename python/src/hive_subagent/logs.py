@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import sys
+from io import UnsupportedOperation
 
+from hive_subagent.log_writer import LogWriter
 from hive_subagent.visible import on_one_line
+
+LAST_LINES_S = 1.0
+"""Seconds that the last lines may take at the end."""
 
 
 class OneLine(logging.Formatter):
@@ -24,9 +30,49 @@ class OneLine(logging.Formatter):
         return _set_in(super().formatStack(stack_info))
 
 
+class BackgroundHandler(logging.Handler):
+    """Hands each record to a writer, so that no record waits for whoever reads the log."""
+
+    def __init__(self, writer: LogWriter) -> None:
+        super().__init__()
+        self._writer = writer
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record; one that cannot be formatted becomes a line that says so."""
+        try:
+            text = self.format(record)
+        except Exception as error:
+            # logging's own answer is a trace on stderr, which may block
+            text = on_one_line(f"ERROR {record.name}: cannot format {record.msg!r}: {error!r}")
+        self._writer.write(f"{text}\n".encode("utf-8", "backslashreplace"))
+
+
+_writer: LogWriter | None = None
+
+
+def say(line: str) -> None:
+    """Write one line to stderr as it is, after the log, within `LAST_LINES_S`."""
+    if _writer is None:
+        sys.stderr.write(f"{line}\n")
+        return
+    _writer.write(f"{line}\n".encode("utf-8", "backslashreplace"))
+    _writer.flush(LAST_LINES_S)
+
+
+def _stderr() -> logging.Handler:
+    global _writer
+    try:
+        _writer = LogWriter(sys.stderr.fileno())
+    except (AttributeError, UnsupportedOperation):  # it is no file, or closed
+        _writer = None
+        return logging.StreamHandler(sys.stderr)
+    atexit.register(_writer.flush, LAST_LINES_S)
+    return BackgroundHandler(_writer)
+
+
 def set_up() -> None:
     """Log to stderr from INFO on; call it before anything else configures logging."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _stderr()
     handler.setFormatter(OneLine("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     # a line for every request says nothing, and uvicorn's would hold paths, so tokens
