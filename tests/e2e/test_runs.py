@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import anyio
 import pytest
 
 from e2e.script import Say, bash, say, use
@@ -52,6 +53,26 @@ async def test_a_goal_is_reached_in_its_third_turn_with_the_brief_in_force(world
     assert (session["goal"], session["turn"]) == ("no warnings left", 1)
     assert [call.system.count("BRIEF-OF-lint") for call in world.api.of(again)] == [1, 1]
     assert [notice["kind"] for notice in world.notices()] == ["goal_reached", "need_help"]
+
+
+@on_both_versions
+async def test_the_whole_of_a_long_answer_lies_in_a_file(world: World) -> None:
+    """Issue 9, 9; the subagent knows who reads how much of it."""
+    answer = "é" * 30_000
+    named = world.api.script(Say(text=answer, chunks=5))
+    async with world.daemon():
+        await world.start("lint", named)
+        session = await world.ended("lint")
+        file = anyio.Path(session["result_file"])
+        assert await file.read_text() == f"{answer}\n"
+        assert (await file.stat()).st_mode & 0o777 == 0o600
+        assert "reads your last message" in world.api.of(named)[0].system
+        [notice] = world.notices()
+        assert notice["result_file"] == session["result_file"]
+        assert session["result_file"] in notice["text"]
+        await world.start("lint", world.api.script(say("anew")))
+        assert (await world.ended("lint"))["result"] == "anew"
+        assert not await file.exists()
 
 
 async def test_a_goal_that_is_never_reported_ends_at_the_cap(world: World) -> None:

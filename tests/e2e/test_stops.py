@@ -9,7 +9,7 @@ import pytest
 
 from e2e import processes
 from e2e.install import CURRENT, OLDER
-from e2e.script import Hang, bash, say
+from e2e.script import Fail, Hang, Say, Use, bash, say
 from e2e.versions import on_both_versions
 from e2e.world import World
 
@@ -24,6 +24,11 @@ async def _in_tool(world: World, name: str, command: str, **arguments: str) -> i
     reply = await world.start(name, world.api.script(bash(command)), **arguments)
     await processes.until_running(world.sandbox.config, "perl -e")
     return int(reply["pid"])
+
+
+def _says_and_runs(words: str, command: str) -> Say:
+    call = Use("Bash", {"command": command, "description": "scripted"})
+    return Say(text=words, tools=(call,))
 
 
 @pytest.mark.parametrize(
@@ -62,6 +67,33 @@ async def test_an_interrupt_in_a_shell_tool_leaves_nothing_alive(
         session = await world.ended("lint")
         assert world.alive() == {}
     assert (session["state"], session["cause"]) == ("killed", "interrupt")
+
+
+@on_both_versions
+@pytest.mark.parametrize("how", ["interrupt", "SIGKILL", "API error"])
+async def test_what_it_said_last_is_told_and_what_it_does_now(world: World, how: str) -> None:
+    """Issue 9, 33."""
+    command = "true" if how == "API error" else QUIET_TOOL
+    named = world.api.script(
+        _says_and_runs("I look first", "true"),
+        _says_and_runs("Two fail, I fix them", command),
+        Fail(status=400, message="no-more"),
+    )
+    async with world.daemon():
+        reply = await world.start("lint", named)
+        if how != "API error":
+            await processes.until_running(world.sandbox.config, "perl -e")
+            status = await world.must("status", name="lint")
+            assert status["open_tool"]["input"] == QUIET_TOOL
+        if how == "interrupt":
+            await world.must("interrupt", name="lint")
+        elif how == "SIGKILL":
+            os.kill(reply["pid"], signal.SIGKILL)
+        session = await world.ended("lint")
+    assert session["state"] == ("failed" if how == "API error" else "killed")
+    assert session["last_text"] == "Two fail, I fix them"
+    [notice] = world.notices()
+    assert "The last that it said:\n> Two fail, I fix them" in notice["text"]
 
 
 async def test_a_forced_interrupt_ends_the_whole_tree_and_says_what_died(world: World) -> None:

@@ -40,7 +40,8 @@ class ToldChild(Frozen):
     """A child in the notice of its delegation.
 
     `result` is its final text, cut at 8,000 bytes where `result_cut` says so; `result_file` holds
-    the whole. `transcript` is claude's file of the session, null for one that never began.
+    the whole. `last_text` is what one without an answer said last. `transcript` is claude's file of
+    the session, null for one that never began.
     """
 
     name: str
@@ -56,6 +57,7 @@ class ToldChild(Frozen):
     result: str | None
     result_cut: bool
     result_file: str | None = None
+    last_text: str | None = None
     transcript: str | None
     cost_usd: float | None
 

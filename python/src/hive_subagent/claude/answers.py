@@ -57,6 +57,7 @@ class Spoken:
     def __init__(self) -> None:
         self.answers: list[Answer] = []
         self._lines: deque[bytes] = deque(maxlen=MOST_LINES)
+        self._before = ""
 
     def keep(self, lines: Iterable[bytes]) -> None:
         """Keep lines of the main agent, which may be the end of its turn."""
@@ -77,12 +78,17 @@ class Spoken:
 
     def begin_turn(self) -> None:
         """From here on another turn is answered."""
+        self._before = self.answers[-1].text if self.answers else ""
         self.answers.clear()
 
     @property
     def last_text(self) -> str:
-        """The last text that the main agent said since its last answer; empty where none."""
-        return next((said.text for said in self._messages() if said.texts), "")
+        """The last text that the main agent said and that is no answer of this turn.
+
+        Where it said nothing in this turn yet, the answer of the turn before; else empty.
+        """
+        before = "" if self.answers else self._before
+        return next((said.text for said in self._messages() if said.texts), before)
 
     def _answer(self, result: str) -> Answer:
         messages = list(self._messages())

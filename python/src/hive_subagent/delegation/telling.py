@@ -107,6 +107,7 @@ def _child(record: SessionRecord, config_dir: Path) -> ToldChild:
         result=ending.result,
         result_cut=ending.result_cut,
         result_file=ending.result_file,
+        last_text=ending.last_text,
         transcript=str(found) if found else None,
         cost_usd=ending.cost_usd,
     )
@@ -141,7 +142,7 @@ def _shortened(views: Sequence[SessionView]) -> list[SessionView]:
     said = [
         (at, name, words)
         for at, view in enumerate(views)
-        for name in ("result", "message")
+        for name in ("result", "message", "last_text")
         if (words := getattr(view, name))
     ]
     changes: dict[int, dict[str, object]] = {at: {} for at in range(len(views))}

@@ -30,6 +30,8 @@ def ending(view: SessionView) -> str:
     parts = [ending_sentence(view) + tools_lost(view)]
     if missing := servers_missing(view):
         parts.append(missing)
+    if said := last_text(view):
+        parts.append(said)
     if view.result:
         parts.append(f"{_whose_answer(view)}\n{quoted(view.result)}")
     elif view.result == "":
@@ -184,6 +186,11 @@ def tools_lost(view: SessionView) -> str:
     if view.cause is Cause.OOM:
         return f" Beside claude the kernel killed {what} of it."
     return f" The kernel killed {what} of it {_at_which_limit(view)}; claude itself went on."
+
+
+def last_text(view: SessionView) -> str:
+    """What a run said last that gave no answer; empty where it said nothing."""
+    return f"The last that it said:\n{quoted(view.last_text)}" if view.last_text else ""
 
 
 def servers_missing(view: SessionView) -> str:

@@ -28,7 +28,7 @@ from hive_subagent.runs.evidence import Silence
 from hive_subagent.runs.order import Finish, Signals
 from hive_subagent.runs.records import Ending, SessionRecord
 from hive_subagent.runs.run import Run
-from hive_subagent.runs.text import RESULT_LIMIT, fit, joined
+from hive_subagent.runs.text import LAST_TEXT_LIMIT, RESULT_LIMIT, fit, joined, shortened
 
 
 class LiveSession:
@@ -164,6 +164,7 @@ def ending_of(
         result=text,
         result_cut=cut,
         result_file=result_file,
+        last_text=_last_text(run, outcome),
         mcp_servers=_not_connected(run.claude.conversation if run.claude else None),
         answers=len(finish.answers) or None,
         result_beside_tool=bool(finish.answers) and finish.answers[-1].beside_tool,
@@ -210,6 +211,14 @@ def rfc3339(seconds: float) -> str | None:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (OverflowError, ValueError, OSError):
         return None
+
+
+def _last_text(run: Run, outcome: Outcome) -> str | None:
+    """What a run said last that gave no answer, where it said anything."""
+    if run.claude is None or not isinstance(outcome, Killed | Failed | Stopped):
+        return None
+    said = run.claude.conversation.last_text.strip()
+    return shortened(said, limit=LAST_TEXT_LIMIT) if said else None
 
 
 def _resets_at(run: Run, outcome: Outcome) -> str | None:

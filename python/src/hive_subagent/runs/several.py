@@ -40,7 +40,7 @@ MOST = 64
 Transcript = Callable[[SessionView], str | None]
 """Finds claude's file of a session."""
 
-_SAID = ("result", "message", "goal")
+_SAID = ("result", "message", "last_text", "goal")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,9 @@ RESULT_LIMIT = 8_000
 NEAR_LIMIT = 63
 """Characters of a name that are compared with those that are known."""
 
+LAST_TEXT_LIMIT = 4_000
+"""Bytes of what a run said last that gave no answer."""
+
 
 def is_cut(text: str, *, limit: int = RESULT_LIMIT) -> bool:
     """Whether `fit` leaves something of `text` out."""
@@ -45,6 +48,14 @@ def joined(texts: Sequence[str], *, limit: int = RESULT_LIMIT) -> tuple[str | No
     granted = shares([len(fit(text, limit=4 * len(text)).encode()) for text in texts], room)
     cut = [fit(text, limit=share) for text, share in zip(texts, granted, strict=True)]
     return fit("\n\n".join(cut), limit=limit), True
+
+
+def shortened(text: str, *, limit: int) -> str:
+    """`text` in at most `limit` bytes, with a mark where it is cut."""
+    if not is_cut(text, limit=limit):
+        return fit(text, limit=limit)
+    mark = "…"
+    return fit(text, limit=limit - len(mark.encode())) + mark
 
 
 def json_bytes(text: str) -> int:

@@ -20,6 +20,7 @@ from hive_subagent.runs.endings import (
     ending,
     ending_sentence,
     killed_by,
+    last_text,
     remaining,
     servers_missing,
     tools_lost,
@@ -222,6 +223,8 @@ def interrupted(
         told = f"It had ended before that took effect: {ending_sentence(view)}"
     if older is not None:
         told += f" (Its name means the earlier session {older} again.)"
+    if said := last_text(view):
+        told += f"\n{said}"
     if remains:
         told += f"\n{remaining(remains)}"
     return f"`{reply.name}` {did}. {told}\n{_dead(reply)}"
