@@ -18,7 +18,7 @@ from hive_subagent.models import (
     Undelivered,
 )
 from hive_subagent.runs.endings import quoted
-from hive_subagent.runs.several import ANSWER_LIMIT, fit_processes, several
+from hive_subagent.runs.several import ANSWER_LIMIT, STRUCTURED_LIMIT, fit_processes, several
 from hive_subagent.runs.text import fit_json, json_bytes, shares
 from hive_subagent.runs.wording import undelivered
 from hive_subagent.visible import on_lines
@@ -50,20 +50,21 @@ def views(draw: st.DrawFn) -> SessionView:
     )
 
 
-def answer_of(all_of_them: list[SessionView], lead: str = "") -> tuple[StatusReply, str, int]:
-    """The reply, the text, and the size of the larger of the two."""
+def answer_of(all_of_them: list[SessionView], lead: str = "") -> tuple[StatusReply, str, bool]:
+    """The reply, the text, and whether both keep to their limits."""
     told = several(
         all_of_them, lead=lead, transcript=lambda view: f"/claude/{'p' * 150}/{view.session_id}"
     )
     reply = StatusReply(containment="cgroup", sessions=told.sessions, left_out=told.left_out)
     data = json.dumps(reply.model_dump(mode="json"), ensure_ascii=False)
-    return reply, told.text, max(len(data.encode()), json_bytes(on_lines(told.text)))
+    fits = json_bytes(on_lines(told.text)) <= ANSWER_LIMIT
+    return reply, told.text, fits and len(data.encode()) <= STRUCTURED_LIMIT
 
 
 @given(st.lists(views(), max_size=80))
 def test_an_answer_fits_and_every_session_is_told_or_counted(some: list[SessionView]) -> None:
-    reply, text, size = answer_of(some, lead="Not ended yet.")
-    assert size <= ANSWER_LIMIT
+    reply, text, fits = answer_of(some, lead="Not ended yet.")
+    assert fits
     assert len(reply.sessions) + reply.left_out == len(some)
     # lines take less than data, so the text tells of as many or more
     assert all(f"`{told.name}`" in text for told in reply.sessions)

@@ -17,10 +17,10 @@ from hive_subagent.runs.wording import brief, ended, line
 from hive_subagent.visible import on_lines, on_one_line
 
 ANSWER_LIMIT = 40_000
-"""Bytes as JSON of the text of such an answer, and of its structured content beside the text.
+"""Bytes as JSON of the text of such an answer: what is shown whole, with some to spare."""
 
-So much is shown whole, with some to spare.
-"""
+STRUCTURED_LIMIT = 60_000
+"""Bytes as JSON of its structured content beside the text, which Claude Code does not get."""
 
 FRAME = 1_500
 """Of these, for all that is no session."""
@@ -132,7 +132,7 @@ def _as_shown(words: str) -> int:
 def _structured(
     views: Sequence[SessionView], further: int, transcript: Transcript, text: str
 ) -> Several:
-    room = ANSWER_LIMIT - FRAME
+    room = STRUCTURED_LIMIT - FRAME
     told: list[SessionView] = []
     for view in views:
         size = _size(view.model_copy(update=dict.fromkeys(_SAID)))

@@ -9,9 +9,9 @@ from pathlib import Path
 from hive_subagent.models import StopReason
 from hive_subagent.notices import Notice, NoticeKind
 from hive_subagent.report_files import append_report
-from hive_subagent.runs.endings import ending as in_words
 from hive_subagent.runs.records import Records, SessionRecord
 from hive_subagent.runs.session import ended_view
+from hive_subagent.runs.wording import ended
 from hive_subagent.todos.outbox import Outbox
 from hive_subagent.visible import on_lines
 
@@ -40,7 +40,7 @@ def tell(
     ending = record.ending
     assert ending is not None
     # it is made to be shown, and holds a subagent's words
-    text = on_lines("\n\n".join([in_words(ended_view(record)), *further_words]))
+    text = on_lines("\n\n".join([ended(ended_view(record)), *further_words]))
     reports = dict.fromkeys(r for r in (record.report_file, *further_reports) if r)
     home = Path(record.dir)
     problems = [
