@@ -57,3 +57,19 @@ async def test_a_continue_and_a_delegation_that_name_it_are_refused(
     delegations = Delegations(home.carrier, home.supervisor, read_roles(None))
     with pytest.raises(Refused, match=f"dir {hung}: no answer within"):
         await delegations.delegate([Task(task="look", role="scout", dir=str(hung))])
+
+
+async def test_a_report_file_that_hangs_at_the_end_costs_the_report_alone(
+    home: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocking, "FILE_TIMEOUT_S", 0.5)
+    reports, gate = tmp_path / "reports", home.gate()
+    reports.mkdir()
+    does = script({"wait_file": str(gate)}, text("done"))
+    await home.begin(does, report_file=str(reports / "r.md"))
+    with hung_file_system(reports):
+        gate.touch()
+        assert (await home.ended()).result == "done"
+        (notice,) = await home.notices()
+    assert f"report file {reports}/r.md: no answer within" in notice["text"]
+    assert notice["kind"] == "finished"

@@ -22,7 +22,7 @@ def hung_file_system(place: Path) -> Iterator[Path]:
     except OSError as error:
         pytest.skip(f"a file system that hangs needs /dev/fuse: {error.strerror}")
     options = f"fd={server},rootmode=40000,user_id={os.geteuid()},group_id={os.getegid()}"
-    place.mkdir()
+    place.mkdir(exist_ok=True)
     if libc.mount(b"hung", os.fsencode(place), b"fuse", 0, options.encode()) != 0:
         os.close(server)
         pytest.skip(f"mounting is not allowed here: {os.strerror(ctypes.get_errno())}")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from queue import Empty, Queue
 from typing import Any, TypeVar
 
 import anyio
@@ -26,6 +28,20 @@ MOST_THREADS = 32
 _running: set[threading.Thread] = set()
 
 
+def waiting(function: Callable[..., T], *args: Any, what: str, timeout_s: float | None = None) -> T:
+    """As `in_thread`, and the calling thread waits: for a daemon that serves nobody yet."""
+    answer: Queue[tuple[T | None, BaseException | None]] = Queue()
+    _run(function, args, what, lambda result, error: answer.put((result, error)))
+    timeout_s = FILE_TIMEOUT_S if timeout_s is None else timeout_s
+    try:
+        result, error = answer.get(timeout=timeout_s)
+    except Empty:
+        raise _no_answer(what, timeout_s) from None
+    if error is not None:
+        raise error
+    return result  # type: ignore[return-value]
+
+
 async def in_thread(
     function: Callable[..., T], *args: Any, what: str, timeout_s: float | None = None
 ) -> T:
@@ -35,11 +51,6 @@ async def in_thread(
     (`FILE_TIMEOUT_S` where it is None), and at once when `MOST_THREADS` calls are running: most of
     them hang already then.
     """
-    if len(_running) >= MOST_THREADS:
-        raise Refused(
-            f"{what}: not looked at, since {len(_running)} file accesses of this daemon are under"
-            " way already: a file system may hang; call again later"
-        )
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[T] = loop.create_future()
 
@@ -51,6 +62,31 @@ async def in_thread(
         else:
             answer.set_result(result)  # type: ignore[arg-type]
 
+    def hand_over(result: T | None, error: BaseException | None) -> None:
+        # the loop may be closed: then nobody waits any more
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle, result, error)
+
+    _run(function, args, what, hand_over)
+    timeout_s = FILE_TIMEOUT_S if timeout_s is None else timeout_s
+    with anyio.move_on_after(timeout_s):
+        return await answer
+    answer.cancel()
+    raise _no_answer(what, timeout_s)
+
+
+def _run(
+    function: Callable[..., T],
+    args: Sequence[Any],
+    what: str,
+    hand_over: Callable[[T | None, BaseException | None], None],
+) -> None:
+    if len(_running) >= MOST_THREADS:
+        raise Refused(
+            f"{what}: not looked at, since {len(_running)} file accesses of this daemon are under"
+            " way already: a file system may hang; call again later"
+        )
+
     def work() -> None:
         result: T | None = None
         failure: BaseException | None = None
@@ -60,10 +96,7 @@ async def in_thread(
             failure = error
         finally:
             _running.discard(thread)
-        try:
-            loop.call_soon_threadsafe(settle, result, failure)
-        except RuntimeError:
-            return  # the loop is closed: nobody waits any more
+        hand_over(result, failure)
 
     # not a pool: the interpreter waits at its exit for each thread of a pool, also for one that
     # hangs
@@ -74,11 +107,10 @@ async def in_thread(
     except RuntimeError as error:  # no more threads, or no memory for one
         _running.discard(thread)
         raise Refused(f"{what}: not looked at: {error}; call again later") from None
-    timeout_s = FILE_TIMEOUT_S if timeout_s is None else timeout_s
-    with anyio.move_on_after(timeout_s):
-        return await answer
-    answer.cancel()
-    raise Refused(
+
+
+def _no_answer(what: str, timeout_s: float) -> Refused:
+    return Refused(
         f"{what}: no answer within {timeout_s:g} s: its file system does not respond; use another"
         " path or call again once it does"
     )

@@ -112,7 +112,8 @@ class Carrier:
         except Exception:
             log.exception("run %s of `%s` broke", run_id, launch.record.name)
             self._refuse(answer, Refused(wording.BROKEN))
-            self._tell_broken(session, run_id)
+            with anyio.CancelScope(shield=True):
+                await self._tell_broken(session, run_id)
         finally:
             with anyio.CancelScope(shield=True):
                 if enclosure is not None:
@@ -128,7 +129,7 @@ class Carrier:
         keeping = partial(keep, session, records=self.records, registry=self.registry)
         return self.steerings.open(session, keep=keeping)
 
-    def _tell_broken(self, session: LiveSession, run_id: str) -> None:
+    async def _tell_broken(self, session: LiveSession, run_id: str) -> None:
         """A fault of ours ends a run as failed, and what was promised is told all the same."""
         told = session.record.ending
         missed = self._missed(session)
@@ -146,12 +147,12 @@ class Carrier:
                 )
             }
         )
-        self._tell(session, [], missed)
+        await self._tell(session, [], missed)
 
-    def _tell(self, session: LiveSession, reports: list[str], further: list[str]) -> None:
+    async def _tell(self, session: LiveSession, reports: list[str], further: list[str]) -> None:
         """Tell the ending of a session by itself, or leave that to its delegation."""
         if session.record.delegation is None:
-            tell(session.record, self.outbox, reports, further)
+            await tell(session.record, self.outbox, reports, further)
         else:
             session.further = tuple(further)
         # after the notice, which is promised room on a full disk and holds the ending, too
@@ -247,7 +248,7 @@ class Carrier:
         missed = self._missed(session, stopped=ending.stop_reason is StopReason.STOPPED)
         record = session.record = session.record.model_copy(update={"ending": ending})
         reports = run.signals.report_files
-        if reports and not may_write_reports(record, self.settings):
+        if reports and not await may_write_reports(record, self.settings):
             # what it may not do itself, we do not do for it
             missed.append(wording.reports_left(reports))
             reports = []
@@ -257,7 +258,7 @@ class Carrier:
             missed.append(remaining(run.remains))
         if (set_to := finish.usage.memory_max_lost) is not None:
             missed.append(limit_lost(set_to, finish.usage.memory_max_bytes))
-        self._tell(session, reports, missed)
+        await self._tell(session, reports, missed)
         dead = ", ".join(f"{p.pid} ({p.command})" for p in run.died.values()) or "nothing else"
         reason = record.ending.stop_reason if record.ending else None
         log.info(

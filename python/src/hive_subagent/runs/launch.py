@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from hive_subagent.blocking import in_thread
 from hive_subagent.claude.holders import TranscriptLock
 from hive_subagent.claude.invocation import Invocation, build_argv, child_environment
 from hive_subagent.claude.write_rules import has_write_rule
+from hive_subagent.errors import Refused
 from hive_subagent.permissions import TOP, Permissions
 from hive_subagent.runs.order import Order
 from hive_subagent.runs.records import SessionRecord
@@ -73,16 +76,20 @@ def permissions_of(record: SessionRecord, settings: Settings) -> Permissions:
     return settings.ceiling.meet(record.permissions or TOP)
 
 
-def may_write_reports(record: SessionRecord, settings: Settings) -> bool:
+async def may_write_reports(record: SessionRecord, settings: Settings) -> bool:
     """Whether a subagent may write into files of its choice, so that the daemon may do it for it.
 
     Not where any rule on a tool that writes exists: only claude can tell which files it is about.
     """
     allowed = permissions_of(record, settings)
     sources = "" if allowed.confined else settings.setting_sources
-    return allowed.writes_anywhere and not has_write_rule(
-        settings.claude_config_dir, Path(record.dir), sources
-    )
+    if not allowed.writes_anywhere:
+        return False
+    look = partial(has_write_rule, settings.claude_config_dir, Path(record.dir), sources)
+    try:
+        return not await in_thread(look, what=f"claude's settings in {record.dir}")
+    except Refused:
+        return False
 
 
 def order_of(record: SessionRecord, prompt: str, settings: Settings) -> Order:

@@ -16,7 +16,7 @@ from hive_subagent.models import Cause, State, StopReason
 from hive_subagent.runs import wording
 from hive_subagent.runs.records import Ending, Records, SessionRecord, Unreadable
 from hive_subagent.runs.session import now
-from hive_subagent.runs.telling import keep_ending, tell
+from hive_subagent.runs.telling import keep_ending, tell_now
 from hive_subagent.runs.undelivered import settled
 from hive_subagent.todos.outbox import Outbox
 from hive_subagent.todos.owed import Owed, Unfinished
@@ -101,7 +101,7 @@ class Recovery:
         words += [wording.undelivered(note) for note in missed]
         if record.ending is not None and record.ending.run_id == left.run_id:
             # it had ended by itself; only the telling was cut short
-            tell(record, self.outbox, further_words=words)
+            tell_now(record, self.outbox, words)
             self.outbox.ending_kept(left.run_id)
             return
         # a run since then has an ending of its own, which is the later one
@@ -117,7 +117,7 @@ class Recovery:
         )
         record = record.model_copy(update={"ending": ending})
         log.warning("run %s of `%s` died with the daemon before this one", left.run_id, name)
-        tell(record, self.outbox, further_words=words)
+        tell_now(record, self.outbox, words)
         if known and not later:
             keep_ending(record, self.records, self.outbox)
         else:

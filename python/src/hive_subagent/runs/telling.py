@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from hive_subagent.blocking import in_thread, waiting
+from hive_subagent.errors import Refused
 from hive_subagent.models import StopReason
 from hive_subagent.notices import Notice, NoticeKind
 from hive_subagent.report_files import append_report
@@ -13,7 +15,7 @@ from hive_subagent.runs.records import Records, SessionRecord
 from hive_subagent.runs.session import ended_view
 from hive_subagent.runs.wording import ended
 from hive_subagent.todos.outbox import Outbox
-from hive_subagent.visible import on_lines
+from hive_subagent.visible import excerpt, on_lines
 
 _KINDS: dict[StopReason, NoticeKind] = {
     StopReason.TURN_ENDED: "finished",
@@ -26,7 +28,7 @@ _KINDS: dict[StopReason, NoticeKind] = {
 }
 
 
-def tell(
+async def tell(
     record: SessionRecord,
     outbox: Outbox,
     further_reports: Sequence[str] = (),
@@ -35,22 +37,67 @@ def tell(
     """Write the ending of `record` to its report files and hand its notice to the outbox.
 
     `further_reports` are those that the subagent named: only in its own directory. The notice is
-    kept together with the ending until that is in the record: see `keep_ending`.
+    kept together with the ending until that is in the record: see `keep_ending`. Report files are
+    written in a thread, under a limit: their file system may never answer.
     """
+    text, reports = _text(record, further_words), _reports(record, further_reports)
+    problems: Sequence[str] = ()
+    if reports:
+        try:
+            what = f"report file {', '.join(excerpt(report) for report in reports)}"
+            problems = await in_thread(_write, record, text, reports, what=what)
+        except Refused as error:
+            problems = [f"{error} (it may be written later, or not at all)"]
+    _settle(record, outbox, text, reports, problems)
+
+
+def tell_now(record: SessionRecord, outbox: Outbox, further_words: Sequence[str] = ()) -> None:
+    """As `tell`, for a daemon that recovers and serves nobody yet: it waits for the report file."""
+    text, reports = _text(record, further_words), _reports(record, ())
+    problems: Sequence[str] = ()
+    if reports:
+        try:
+            what = f"report file {excerpt(next(iter(reports)))}"
+            problems = waiting(_write, record, text, reports, what=what)
+        except Refused as error:
+            problems = [f"{error} (it may be written later, or not at all)"]
+    _settle(record, outbox, text, reports, problems)
+
+
+def _text(record: SessionRecord, further_words: Sequence[str]) -> str:
+    # it is made to be shown, and holds a subagent's words
+    return on_lines("\n\n".join([ended(ended_view(record)), *further_words]))
+
+
+def _reports(record: SessionRecord, further: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(r for r in (record.report_file, *further) if r))
+
+
+def _write(record: SessionRecord, text: str, reports: Sequence[str]) -> list[str]:
+    """Append to each report file; what could not be written, a line each."""
     ending = record.ending
     assert ending is not None
-    # it is made to be shown, and holds a subagent's words
-    text = on_lines("\n\n".join([ended(ended_view(record)), *further_words]))
-    reports = dict.fromkeys(r for r in (record.report_file, *further_reports) if r)
     home = Path(record.dir)
-    problems = [
+    problems = (
         append_report(
             Path(report),
             f"{ending.at} {text}\n",
             beneath=None if report == record.report_file else home,
         )
         for report in reports
-    ]
+    )
+    return [problem for problem in problems if problem]
+
+
+def _settle(
+    record: SessionRecord,
+    outbox: Outbox,
+    text: str,
+    reports: Sequence[str],
+    problems: Sequence[str],
+) -> None:
+    ending = record.ending
+    assert ending is not None
     outbox.settle(
         ending.run_id,
         Notice(
@@ -58,7 +105,7 @@ def tell(
             name=record.name,
             session_id=record.session_id,
             kind=_KINDS[ending.stop_reason],
-            text="\n\n".join([text, *(p for p in problems if p)]),
+            text="\n\n".join([text, *problems]),
             report_file=next(iter(reports), None),
             result_file=ending.result_file,
             at=ending.at,
