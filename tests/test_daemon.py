@@ -15,7 +15,7 @@ from support.processes import gone, until
 from support.stub import HANG, bash, script
 
 from hive_subagent import __version__
-from hive_subagent import daemon as program
+from hive_subagent.listening import listen
 
 
 def mode(path: Path) -> int:
@@ -120,9 +120,9 @@ async def test_a_daemon_under_nohup_outlives_its_terminal(world: Daemon) -> None
 
 def test_answers_are_sent_at_once() -> None:
     """Else each answer but the first of a connection is 40 ms late; accepting inherits it."""
-    with program._bind("127.0.0.1", 0) as listener:
-        assert listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-        with socket.create_connection(listener.getsockname()):
-            accepted, _ = listener.accept()
+    with listen("127.0.0.1", 0) as listener:
+        assert listener.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        with socket.create_connection(listener.socket.getsockname()):
+            accepted, _ = listener.socket.accept()
             with accepted:
                 assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import socket
 from collections.abc import AsyncIterator
@@ -11,16 +12,19 @@ import pytest
 import uvicorn
 from anyio.abc import SocketStream
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 from support.processes import until
 
-from hive_subagent import patience
-from hive_subagent.patience import BoundedBodies, ImpatientProtocol
+from hive_subagent import bodies, patience
+from hive_subagent.bodies import WholeBodies
+from hive_subagent.patience import ImpatientProtocol
 
 BOUND_S = 20.0
+MUCH = 20 * 1024 * 1024  # more than the system keeps for a caller who does not read
 
 
 async def _echo(request: Request) -> PlainTextResponse:
@@ -32,15 +36,25 @@ async def _slow(request: Request) -> PlainTextResponse:
     return PlainTextResponse("at last")
 
 
+async def _much(request: Request) -> PlainTextResponse:
+    return PlainTextResponse("x" * MUCH)
+
+
 def _app() -> ASGIApp:
-    routes = [Route("/", _echo, methods=["POST"]), Route("/slow", _slow)]
-    return BoundedBodies(Starlette(routes=routes))
+    whole = [Middleware(WholeBodies, limit=100_000)]
+    routes = [
+        Route("/", _echo, methods=["POST"], middleware=whole),
+        Route("/slow", _slow),
+        Route("/much", _much),
+    ]
+    return Starlette(routes=routes)
 
 
 @pytest.fixture
 async def port(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
     monkeypatch.setattr(patience, "HEADER_S", 0.2)
-    monkeypatch.setattr(patience, "BODY_S", 0.2)
+    monkeypatch.setattr(patience, "WRITE_S", 0.2)
+    monkeypatch.setattr(bodies, "BODY_S", 0.2)
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(_app(), http=ImpatientProtocol, log_config=None, lifespan="off")
     server = uvicorn.Server(config)
@@ -129,3 +143,63 @@ async def test_a_whole_request_is_served_whatever_comes_after(port: int) -> None
                 while not answer.endswith(b"hi"):
                     answer += await stream.receive()
             assert answer.startswith(b"HTTP/1.1 200")
+
+
+MUCH_PLEASE = b"GET /much HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        MUCH_PLEASE * 5,
+        MUCH_PLEASE.replace(b"x\r\n", b"x\r\nConnection: close\r\n"),
+    ],
+    ids=["pipelined", "one"],
+)
+async def test_a_caller_that_asks_and_never_reads_is_hung_up_on(port: int, asked: bytes) -> None:
+    """Issue 10, 12: neither the answer's end nor a closing that waits for the caller holds it."""
+    async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+        await stream.send(asked)
+        await until(lambda: connections() == 1)
+        await until(lambda: connections() == 0)
+
+
+async def test_a_caller_that_reads_in_the_end_gets_everything(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "WRITE_S", 3600)
+    async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+        await stream.send(MUCH_PLEASE.replace(b"x\r\n", b"x\r\nConnection: close\r\n"))
+        await until(lambda: connections() == 1)
+        assert (await everything(stream)).endswith(b"x" * MUCH)
+
+
+def chunked(body: bytes, size: int) -> bytes:
+    pieces = [body[at : at + size] for at in range(0, len(body), size)]
+    framed = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return head + framed + b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize(("size", "status"), [(1, b"400"), (100, b"400"), (1000, b"200")])
+async def test_a_body_in_many_small_pieces_is_refused(port: int, size: int, status: bytes) -> None:
+    """Issue 10, 10: each piece costs as much of the loop's time as a large one."""
+    async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+        await stream.send(chunked(b"x" * 50_000, size))
+        with anyio.fail_after(BOUND_S):
+            assert (await stream.receive()).startswith(b"HTTP/1.1 " + status)
+
+
+async def test_small_pieces_behind_an_answer_end_the_connection(
+    port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Issue 10, 10: the refusal has no place any more, and is no error of the server."""
+    async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+        asked = chunked(b"x" * 50_000, 1)
+        await stream.send(b"PUT" + asked[4:].partition(b"\r\n\r\n")[0] + b"\r\n\r\n")
+        assert (await stream.receive()).startswith(b"HTTP/1.1 405")
+        await stream.send(asked.partition(b"\r\n\r\n")[2])
+        with contextlib.suppress(anyio.BrokenResourceError):
+            assert await everything(stream) == b""
+    await until(lambda: connections() == 0)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]

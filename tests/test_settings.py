@@ -246,3 +246,17 @@ def test_a_ceiling_that_cannot_be_kept_is_refused(
     config: Path, values: dict[str, Any], culprit: str
 ) -> None:
     assert culprit in complaint(write(config, **values))
+
+
+@pytest.mark.parametrize(
+    "name", ["*", "*.example", "http://a.example", "a.example/", "", "a b", "a:"]
+)
+def test_what_is_no_host_name_cannot_be_allowed(name: str) -> None:
+    """Issue 10, 16: a pattern for all names would switch the check off."""
+    with pytest.raises(ConfigurationError, match="is no host name"):
+        load(allowed_hosts=[name])
+
+
+def test_allowed_hosts_are_kept_in_lower_case() -> None:
+    found = load(allowed_hosts=["Agent.Example", "box:8443", "[FD00::7]:1", "10.0.0.5"])
+    assert found.allowed_hosts == ["agent.example", "box:8443", "[fd00::7]:1", "10.0.0.5"]

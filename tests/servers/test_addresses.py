@@ -175,10 +175,10 @@ def test_variables_are_expanded_before_an_address_is_judged(address: str, is_our
 def test_variables_are_those_of_a_child(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", "127.0.0.1")
     monkeypatch.setenv("PLACE", "192.0.2.7")
-    judged = own_address(Settings(state_dir=tmp_path, child_env=["PLACE"]), PORT)
+    judged = own_address(Settings(state_dir=tmp_path, child_env=["PLACE"]), "127.0.0.1", PORT)
     assert judged("http://${HOME}:8717/mcp")
     assert not judged("http://${PLACE}:8717/mcp")
-    unseen = own_address(Settings(state_dir=tmp_path), PORT)
+    unseen = own_address(Settings(state_dir=tmp_path), "127.0.0.1", PORT)
     assert unseen("http://${PLACE}:8717/mcp"), "a child has no such variable"
 
 
@@ -223,3 +223,12 @@ def test_no_spelling_of_a_loopback_address_passes(
     if escaped and not name.startswith("["):
         name = "".join(f"%{ord(character):02X}" for character in name)
     assert ours(f"{scheme}:{slashes}{user}{name}:{'0' * zeros}{PORT}{path}")
+
+
+def test_a_name_of_a_proxy_of_ours_leads_to_us_on_any_port(tmp_path: Path) -> None:
+    """Issue 10, 16: what is allowed as a Host is a way to the daemon."""
+    settings = Settings(state_dir=tmp_path, allowed_hosts=["agent.example:8443", "[fd00::7]"])
+    judged = own_address(settings, "127.0.0.1", PORT)
+    for address in ("https://agent.example/mcp", "http://AGENT.example:1/", "http://[fd00::7]:9/"):
+        assert judged(address), address
+    assert not judged("https://other.example/mcp")

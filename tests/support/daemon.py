@@ -29,7 +29,7 @@ class Daemon:
     """A world below `root`.
 
     `settings` and `environment` are used by the next `start`, which begins its command line with
-    `launcher`; `headers` go with each call.
+    `launcher` and inherits the descriptors `inherited`; `headers` go with each call.
     Grace times are short: with the stub nothing needs more, and a test should not wait for them.
     """
 
@@ -38,6 +38,7 @@ class Daemon:
     environment: dict[str, str] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
     launcher: tuple[str, ...] = ()
+    inherited: tuple[int, ...] = ()
     process: subprocess.Popen[bytes] | None = None
     url: str = ""
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
@@ -90,7 +91,7 @@ class Daemon:
                 stderr=log,
                 cwd=self.root,
                 env=self.base_environment,
-                pass_fds=pass_fds,
+                pass_fds=(*self.inherited, *pass_fds),
             )
 
     def start(self) -> dict[str, Any]:

@@ -15,12 +15,18 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
-from hive_subagent.guards import LocalOnly, OwnerOnly, TokenHoldersOnly
+from hive_subagent.bodies import OneAtATime, WholeBodies
+from hive_subagent.guards import LocalNames, LocalOnly, OwnerOnly, TokenHoldersOnly
+from hive_subagent.messages import Messages, PostOnly
 from hive_subagent.models import Health
-from hive_subagent.patience import BoundedBodies
+
+PATH = "/mcp"
 
 BODY_LIMIT = 20 * 1024 * 1024
 """Bytes of a request; a prompt of the largest size fits even with every character escaped once."""
+
+SIGNAL_LIMIT = 64 * 1024
+"""Bytes of a subagent's request: a sentence or two, and a path."""
 
 
 def build_app(
@@ -30,14 +36,15 @@ def build_app(
     knows_token: Callable[[str], bool],
     health: Callable[[], Health],
     auth_token: str | None,
-    host: str,
-    port: int,
+    local: LocalNames,
 ) -> Starlette:
     """The app of one daemon; its lifespan runs both servers."""
-    agent_app: ASGIApp = _mountable(agent)
+    agent_app: ASGIApp = _mountable(agent, lambda app: WholeBodies(app, limit=BODY_LIMIT))
     if auth_token is not None:
         agent_app = OwnerOnly(agent_app, auth_token)
-    signal_app = TokenHoldersOnly(_mountable(signal), knows_token)
+    signal_app = TokenHoldersOnly(
+        _mountable(signal, lambda app: OneAtATime(app, limit=SIGNAL_LIMIT)), knows_token
+    )
 
     async def healthz(request: Request) -> Response:
         # a count that grows with the runs that were, not with those that are, tells of a leak
@@ -58,18 +65,20 @@ def build_app(
             Mount("/signal/{token}", app=signal_app),
             Mount("/", app=agent_app),
         ],
-        middleware=[Middleware(LocalOnly, host=host, port=port), Middleware(BoundedBodies)],
+        middleware=[Middleware(LocalOnly, local=local)],
         lifespan=lifespan,
     )
 
 
-def _mountable(server: MCPServer) -> Starlette:
+def _mountable(server: MCPServer, with_bodies: Callable[[ASGIApp], ASGIApp]) -> Starlette:
+    """The server's route below the layers that bound and check what reaches it."""
     # stateless: a restarted daemon serves a client that kept its old session id, and a refused
     # request leaves nothing behind
-    return server.streamable_http_app(
-        streamable_http_path="/mcp",
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
         stateless_http=True,
         max_request_body_size=BODY_LIMIT,
         # LocalOnly stands in front of every route, in one place
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
+    return Starlette(routes=[Route(PATH, PostOnly(with_bodies(Messages(app))))])

@@ -7,25 +7,21 @@ configuration, 3 when the port is taken.
 from __future__ import annotations
 
 import argparse
-import errno
+import codecs
 import json
 import logging
-import math
 import os
 import resource
 import signal
-import socket
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 import anyio
-import uvicorn
 
 from hive_subagent import __version__, environment, logs
 from hive_subagent.app import build_app
@@ -36,12 +32,12 @@ from hive_subagent.delegation.roles import read_roles
 from hive_subagent.directories import check_own_directory
 from hive_subagent.errors import ConfigurationError, PortTaken
 from hive_subagent.files import private_directory, write_private
-from hive_subagent.guards import read_token
+from hive_subagent.guards import LocalNames, read_token
 from hive_subagent.instance import lock_directory, make_way, state_identity
 from hive_subagent.intervention.interventions import Interventions
+from hive_subagent.listening import listen
 from hive_subagent.models import Health
-from hive_subagent.notify import notify, pet_watchdog
-from hive_subagent.patience import HEADER_S, ImpatientProtocol
+from hive_subagent.notify import notify, pet_watchdog, prepare
 from hive_subagent.runs import evidence
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.records import Records
@@ -52,7 +48,9 @@ from hive_subagent.servers.addresses import own_address
 from hive_subagent.servers.agent import build_agent_server
 from hive_subagent.servers.mcp_config import ConfigFiles, read_servers
 from hive_subagent.servers.signal import build_signal_server
+from hive_subagent.serving import HTTP_GRACE_S, HttpServer
 from hive_subagent.settings import Settings, load
+from hive_subagent.sockdiag import SocketDiagnostics
 from hive_subagent.todos.events import EventFeed
 from hive_subagent.todos.outbox import Outbox
 from hive_subagent.todos.owed import identities_in
@@ -61,13 +59,14 @@ from hive_subagent.visible import on_one_line
 
 log = logging.getLogger("hive_subagent")
 
-HTTP_GRACE_S = 3
-"""Seconds that calls in flight have once every run is over."""
-
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 
 REAPER_SILENCE_S = 30.0
 """Seconds without a pass of the child reaper after which the watchdog is not petted any more."""
+
+
+_CODECS = ("idna", "utf-16", "utf-16-le")
+"""What text is measured with; Python imports them at their first use, which takes a descriptor."""
 
 
 def main() -> int:
@@ -80,6 +79,9 @@ def main() -> int:
     arguments = parser.parse_args()
     logs.set_up()
     _raise_descriptor_limit()
+    prepare()
+    for codec in _CODECS:
+        codecs.lookup(codec)
     try:
         settings = load(arguments.config, host=arguments.host, port=arguments.port)
         for line in environment.warnings(os.environ, Settings.model_fields):
@@ -106,8 +108,9 @@ class _Arguments(argparse.ArgumentParser):
 async def serve(settings: Settings) -> None:
     """Run until a signal ends it. Order: bind, lock, sweep, deliver, serve."""
     with ExitStack() as held:
-        listener = held.enter_context(_bind(settings.host, settings.port))
-        port = listener.getsockname()[1]
+        listener = held.enter_context(listen(settings.host, settings.port))
+        port = listener.port
+        peers = held.enter_context(SocketDiagnostics())
         instance = str(uuid.uuid4())
         about = {"pid": os.getpid(), "instance": instance, "port": port}
         own = {"state_dir": settings.state_dir, "runtime_dir": settings.runtime}
@@ -123,7 +126,7 @@ async def serve(settings: Settings) -> None:
             # our own; one that is named is its owner's business
             private_directory(settings.state_dir / "todos")
 
-        auth_token = read_token(settings.auth_token_file, host=settings.host)
+        auth_token = read_token(settings.auth_token_file, host=listener.host)
         servers = read_servers(settings.mcp_servers_file)
         roles = read_roles(settings.roles_dir)
         sinks = [parse_sink(text) for text in settings.sinks]
@@ -147,12 +150,12 @@ async def serve(settings: Settings) -> None:
             recovery = Recovery(records, outbox, config_dir, others)
             recovery.attempt()
             registry = Registry(records, max_running=settings.max_running)
-            url = _url(settings.host, port)
+            url = listener.url
             access = ConfigFiles(
                 settings.runtime,
                 servers,
                 lambda token: f"{url}/signal/{token}/mcp",
-                is_ours=own_address(settings, port),
+                is_ours=own_address(settings, listener.host, port),
             )
             interventions = Interventions(settings, registry.running)
             async with anyio.create_task_group() as tasks:
@@ -181,16 +184,21 @@ async def serve(settings: Settings) -> None:
                         version=__version__, instance=instance, running=supervisor.running
                     ).model_copy(update=recovery.counts),
                     auth_token=auth_token,
-                    host=settings.host,
-                    port=port,
+                    local=LocalNames(listener.host, port, settings.allowed_hosts),
                 )
                 tasks.start_soon(
                     pet_watchdog,
                     lambda: time.monotonic() - containment.reaper_progress < REAPER_SILENCE_S,
                 )
-                server = _Server(app, lambda: _tell_ready(settings, url, instance))
+                server = HttpServer(
+                    app,
+                    listener.socket,
+                    lambda: _tell_ready(settings, url, instance),
+                    max_running=settings.max_running,
+                    peers=peers,
+                )
                 tasks.start_soon(_stop_on_signal, supervisor, records, outbox, events, server)
-                await server.serve(sockets=[listener])
+                await server.serve()
                 tasks.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):
@@ -199,38 +207,8 @@ async def serve(settings: Settings) -> None:
             (settings.runtime / "daemon.json").unlink(missing_ok=True)
 
 
-class _Server(uvicorn.Server):
-    """Uvicorn on a socket of ours, with signals left to us."""
-
-    def __init__(self, app: object, on_ready: Callable[[], None]) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,  # type: ignore[arg-type]
-                log_config=None,
-                access_log=False,
-                http=ImpatientProtocol,
-                ws="none",
-                loop="asyncio",
-                lifespan="on",
-                # as long as the client's own 5 s, a call can meet the hanging up half-way
-                timeout_keep_alive=math.ceil(HEADER_S),
-                timeout_graceful_shutdown=HTTP_GRACE_S,
-            )
-        )
-        self._on_ready = on_ready
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._on_ready()
-
-
 async def _stop_on_signal(
-    supervisor: Supervisor, records: Records, outbox: Outbox, events: EventFeed, server: _Server
+    supervisor: Supervisor, records: Records, outbox: Outbox, events: EventFeed, server: HttpServer
 ) -> None:
     # nohup ignores SIGHUP, and means it
     nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
@@ -257,32 +235,6 @@ def _tell_ready(settings: Settings, url: str, instance: str) -> None:
     write_private(settings.runtime / "daemon.json", json.dumps(about).encode() + b"\n")
     notify("READY=1")
     log.info("serving at %s, instance %s", url, instance)
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        # listening at once: two sockets may bind one port as long as none listens
-        listener = socket.create_server((host, port), family=family, backlog=512)
-        # asyncio sets this only on sockets it made itself; without it each answer but the first
-        # of a connection waits 40 ms for a delayed acknowledgement
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return listener
-    except UnicodeError:
-        raise ConfigurationError(f"host {host!r} is not a host name; set `host`") from None
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise PortTaken(
-                f"port {port} of {host} is taken by another process: stop that, or set `port`"
-            ) from None
-        raise ConfigurationError(
-            f"cannot listen on {host} port {port}: {error.strerror}; set `host` and `port`"
-        ) from None
-
-
-def _url(host: str, port: int) -> str:
-    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
-    return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ import hmac
 import ipaddress
 import logging
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,24 +15,62 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from hive_subagent.connections import mark_proven
 from hive_subagent.errors import ConfigurationError
 from hive_subagent.given import read_given
 
 log = logging.getLogger(__name__)
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-class LocalOnly:
-    """Refuses a foreign `Host` or `Origin`: a page in a browser that rebinds its name to us."""
+class LocalNames:
+    """The names by which the daemon may be called: this machine's, and those of the settings."""
 
-    def __init__(self, app: ASGIApp, *, host: str, port: int) -> None:
-        self._app = app
+    def __init__(self, host: str, port: int, allowed: Sequence[str] = ()) -> None:
         self._names = _LOOPBACK | {host.lower()}
         # behind a wildcard the address that a client used is not known beforehand; a literal
         # address is never the name of a page
         self._any_address = _is_wildcard(host)
         self._port = port
+        self._allowed = [_parts(f"//{name}") for name in allowed]
+
+    def is_host(self, value: str) -> bool:
+        """Whether a `Host` header names this daemon; its port is not looked at."""
+        name = _parts(f"//{value}").name
+        return self._is_ours(name) or any(name == allowed.name for allowed in self._allowed)
+
+    def is_origin(self, value: str) -> bool:
+        """Whether an `Origin` header is of a page that this daemon, or a proxy of it, served.
+
+        The daemon itself speaks plain HTTP. Under a name of `allowed_hosts` a proxy may add TLS,
+        on the port given with the name, else the scheme's own.
+        """
+        given = _parts(value)
+        if given.scheme == "http" and given.port == self._port and self._is_ours(given.name):
+            return True
+        return given.scheme in _DEFAULT_PORTS and any(
+            given.name == allowed.name
+            and given.port in self._ports_of(given.scheme, allowed.explicit_port)
+            for allowed in self._allowed
+        )
+
+    def _ports_of(self, scheme: str, port: int | None) -> set[int]:
+        if port is not None:
+            return {port}
+        return {_DEFAULT_PORTS[scheme]} | ({self._port} if scheme == "http" else set())
+
+    def _is_ours(self, name: str) -> bool:
+        return name in self._names or (self._any_address and _is_address(name))
+
+
+class LocalOnly:
+    """Refuses a foreign `Host` or `Origin`: a page in a browser that rebinds its name to us."""
+
+    def __init__(self, app: ASGIApp, *, local: LocalNames) -> None:
+        self._app = app
+        self._local = local
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and (refusal := self._refusal(Headers(scope=scope))):
@@ -41,24 +80,11 @@ class LocalOnly:
 
     def _refusal(self, headers: Headers) -> PlainTextResponse | None:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
-        if len(hosts) != 1 or not self._is_ours(f"//{hosts[0]}", port=None):
+        if len(hosts) != 1 or not self._local.is_host(hosts[0]):
             return PlainTextResponse("this Host is not served here\n", 421)
-        if any(not self._is_ours(origin, port=self._port) for origin in origins):
+        if not all(map(self._local.is_origin, origins)):
             return PlainTextResponse("this Origin may not call\n", 403)
         return None
-
-    def _is_ours(self, address: str, *, port: int | None) -> bool:
-        try:
-            parts = urlsplit(address)
-            name, given = (parts.hostname or "").lower(), parts.port
-        except ValueError:
-            return False
-        # no client puts more than a name and a port into either header
-        if parts.path or parts.query or parts.fragment or "@" in parts.netloc:
-            return False
-        if port is not None and given != port:
-            return False
-        return name in self._names or (self._any_address and _is_address(name))
 
 
 class OwnerOnly:
@@ -77,6 +103,7 @@ class OwnerOnly:
                 )
                 await refusal(scope, receive, send)
                 return
+            mark_proven(scope)
         await self._app(scope, receive, send)
 
 
@@ -89,9 +116,11 @@ class TokenHoldersOnly:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         token = scope.get("path_params", {}).get("token", "")
-        if scope["type"] == "http" and not self._knows(token):
-            await PlainTextResponse("Not Found", 404)(scope, receive, send)
-            return
+        if scope["type"] == "http":
+            if not self._knows(token):
+                await PlainTextResponse("Not Found", 404)(scope, receive, send)
+                return
+            mark_proven(scope)
         await self._app(scope, receive, send)
 
 
@@ -118,6 +147,31 @@ def read_token(file: Path | None, *, host: str) -> str | None:
     if not token or not token.isascii() or not token.isprintable():
         raise ConfigurationError(f"auth_token_file {file}: holds no token; write one line into it")
     return token
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The parts of an address; a name that is none is blank."""
+
+    scheme: str = ""
+    name: str = ""
+    explicit_port: int | None = None
+
+    @property
+    def port(self) -> int | None:
+        return self.explicit_port or _DEFAULT_PORTS.get(self.scheme)
+
+
+def _parts(address: str) -> _Parts:
+    try:
+        parts = urlsplit(address)
+        name, port = (parts.hostname or "").lower(), parts.port
+    except ValueError:
+        return _Parts()
+    # no client puts more than a name and a port into either header
+    if parts.path or parts.query or parts.fragment or "@" in parts.netloc:
+        return _Parts()
+    return _Parts(parts.scheme, name, port)
 
 
 def _is_loopback(host: str) -> bool:

@@ -6,10 +6,17 @@ import logging
 import os
 import socket
 from collections.abc import Callable
+from functools import cache
 
 import anyio
 
 log = logging.getLogger(__name__)
+
+
+def prepare() -> None:
+    """Open the socket that messages go out on; later none of them needs a descriptor."""
+    if os.environ.get("NOTIFY_SOCKET"):
+        _channel()
 
 
 def notify(state: str) -> None:
@@ -20,13 +27,18 @@ def notify(state: str) -> None:
     if address.startswith("@"):
         address = "\0" + address[1:]
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as channel:
-            # a listener that does not read must not hold up the loop
-            channel.setblocking(False)
-            channel.connect(address)
-            channel.sendall(state.encode())
+        # not connected: a service manager that was executed anew has the address, not the socket
+        _channel().sendto(state.encode(), address)
     except OSError as error:
         log.warning("NOTIFY_SOCKET does not take %s: %s", state, error.strerror)
+
+
+@cache
+def _channel() -> socket.socket:
+    channel = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+    # a listener that does not read must not hold up the loop
+    channel.setblocking(False)
+    return channel
 
 
 def watchdog_period() -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -56,6 +57,22 @@ def _depth(depth: int) -> int:
     return depth
 
 
+_HOST_NAME = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_-][a-z0-9._-]*)(:[0-9]{1,5})?", re.ASCII)
+
+
+def _host_name(name: str) -> str:
+    # no pattern: whoever matches everything might as well have no check
+    if not _HOST_NAME.fullmatch(name.lower()):
+        raise ValueError(
+            f"{name[:200]!r} is no host name; write it as a client does, such as"
+            ' "agent.example" or "agent.example:8443"'
+        )
+    return name.lower()
+
+
+HostName = Annotated[str, AfterValidator(_host_name)]
+
+
 def _default_config_dir() -> Path:
     return Path(first_set(os.environ, _CONFIG_DIR) or "~/.claude")
 
@@ -76,6 +93,7 @@ class Settings(BaseSettings):
 
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8717
+    allowed_hosts: list[HostName] = []
     claude_bin: str = "claude"
     claude_config_dir: AbsolutePath = Field(default_factory=_default_config_dir)
     work_dir: AbsolutePath = Path()

@@ -13,12 +13,12 @@ import re
 import socket
 import threading
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import lru_cache, partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from types import MappingProxyType
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from hive_subagent.claude.invocation import child_environment
 from hive_subagent.settings import Settings
@@ -55,12 +55,13 @@ def addresses_of(name: str) -> Sequence[str] | None:
     return found[0] if found else None
 
 
-def own_address(settings: Settings, port: int) -> Callable[[str], bool]:
-    """`leads_to` for the daemon of these settings, as its children write addresses."""
+def own_address(settings: Settings, host: str, port: int) -> Callable[[str], bool]:
+    """`leads_to` for the daemon that listens there, as its children write addresses."""
     return partial(
         leads_to,
-        host=settings.host,
+        host=host,
         port=port,
+        proxies=frozenset(urlsplit(f"//{name}").hostname or "" for name in settings.allowed_hosts),
         environment=child_environment(
             os.environ, config_dir=settings.child_config_dir, further=settings.child_env
         ),
@@ -72,20 +73,21 @@ def leads_to(
     host: str,
     port: int,
     *,
+    proxies: Set[str] = frozenset(),
     environment: Mapping[str, str] = MappingProxyType({}),
     resolve: Resolve = addresses_of,
 ) -> bool:
     """Whether a server's address is that of the daemon that listens on `host` and `port`.
 
     `environment` is what claude expands `${NAME}` and `${NAME:-default}` from. May wait for a
-    resolver, where a name stands before our port.
+    resolver, where a name stands before our port. `proxies` are names that lead here on any port.
     """
     written = _expanded(address, environment)
     if written is None:
         return True
     known = lru_cache(maxsize=None)(resolve)
     for text, blanked in written:
-        leads = _leads(text, host, port, known)
+        leads = _leads(text, host, port, known, proxies)
         if leads is None:
             leads = not blanked and str(port) in unicodedata.normalize("NFKC", text)
         if leads:
@@ -117,22 +119,28 @@ def _expanded(address: str, environment: Mapping[str, str]) -> Iterator[tuple[st
     )
 
 
-def _leads(text: str, host: str, port: int, resolve: Resolve) -> bool | None:
+def _leads(text: str, host: str, port: int, resolve: Resolve, proxies: Set[str]) -> bool | None:
     """None where it cannot be told."""
     text = text.strip(_BLANK).translate(dict.fromkeys(map(ord, "\t\r\n")))
     url = _URL.match(text)
     place = _PLACE.fullmatch(url[2].rpartition("@")[2]) if url else None
     if url is None or place is None:
         return None
+    name = _plain(unquote(place[1]))
+    if name is not None and name.strip("[].") in proxies:
+        return True
     if int(place[2] or _PORTS[url[1].lower()]) != port:
         return False
-    name = unquote(place[1])
+    return None if name is None else _is_here(name, host.lower(), resolve)
+
+
+def _plain(name: str) -> str | None:
+    """A host's name in lower case; None for what can be none."""
     try:
         # full-width digits, circled ones, the full stops of other scripts: all become plain
-        name = name if name.isascii() else name.encode("idna").decode()
+        return (name if name.isascii() else name.encode("idna").decode()).lower()
     except UnicodeError:
         return None
-    return _is_here(name.lower(), host.lower(), resolve)
 
 
 def _is_here(name: str, host: str, resolve: Resolve) -> bool | None:
