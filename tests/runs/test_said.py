@@ -71,6 +71,7 @@ async def test_a_limit_of_turns_without_a_goal_is_refused(home: House) -> None:
     start = home.supervisor.start("a", home.brief(), wishes=Wishes(max_turns=3))
     await refused(home, start, "max_turns is for a session with a goal: give a goal too")
     await home.run(script(text("x")), "b")
+    await home.notices()
     more = home.supervisor.continue_("b", "go on", wishes=Wishes(max_turns=3))
     await refused(home, more, "max_turns is for a session with a goal")
 
@@ -87,6 +88,7 @@ async def test_a_mistyped_name_gets_those_that_are_near(daemon: Daemon) -> None:
     """Issue 9, 34."""
     await daemon.run(script(text("x")), "lint-frontend")
     near = "(did you mean `lint-frontend`?)"
+    assert near in await daemon.refused("intervene", name="lint-fronted", kind="info", text="x")
     for tool in ("status", "interrupt"):
         assert near in await daemon.refused(tool, name="lint-fronted")
     assert near in await daemon.refused("wait", names=["lint-fronted"])

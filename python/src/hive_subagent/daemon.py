@@ -157,7 +157,7 @@ async def serve(settings: Settings) -> None:
                 lambda token: f"{url}/signal/{token}/mcp",
                 is_ours=own_address(settings, listener.host, port),
             )
-            interventions = Interventions(settings, registry.running)
+            interventions = Interventions(settings, registry.running, near=registry.near)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(outbox.run)
                 tasks.start_soon(recovery.run)

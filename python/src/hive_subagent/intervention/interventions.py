@@ -39,10 +39,20 @@ class Steered:
 class Interventions:
     """The hand on all runs of one daemon."""
 
-    def __init__(self, settings: Settings, running: Callable[[str], LiveSession | None]) -> None:
-        """`running` finds the live session of a name. Raises ConfigurationError."""
+    def __init__(
+        self,
+        settings: Settings,
+        running: Callable[[str], LiveSession | None],
+        *,
+        near: Callable[[str], str] = lambda name: "",
+    ) -> None:
+        """`running` finds the live session of a name; `near` says which known names are like it.
+
+        Raises ConfigurationError.
+        """
         self._settings = settings
         self._running = running
+        self._near = near
         self._folder = settings.runtime / "channels" if settings.channels else None
         self._watches = inotify.Watches()
         self._steered: dict[LiveSession, Steered] = {}
@@ -83,8 +93,8 @@ class Interventions:
             raise Refused(f"subagent `{name}` waits in the queue: intervene once it runs")
         if session is None or steered is None:
             raise Refused(
-                f"subagent `{name}` does not run, so there is nothing to intervene in: `continue`"
-                " it with what you want to say"
+                f"subagent `{name}`{self._near(name)} does not run, so there is nothing to intervene"
+                " in: `continue` it with what you want to say"
             )
         if now and kind != "redirect":
             raise Refused(f"now is for redirect, not for {kind}: leave it out")
