@@ -225,3 +225,26 @@ async def test_channels_can_be_switched_off(world: Daemon) -> None:
     gate.touch()
     assert (await world.ended(name))["stop_reason"] == "stopped"
     assert not (world.runtime_dir / "channels").exists()
+
+
+async def test_information_for_a_run_that_only_holds_for_background_work_says_when_it_arrives(
+    daemon: Daemon,
+) -> None:
+    """Issue 9, 34: it promised the next step, and there is none until the work has ended."""
+    gate = daemon.gate()
+    pause = "perl -e 'select undef, undef, undef, 0.02'"
+    work = {"bash": f"until [ -e {gate} ]; do {pause}; done", "background": True}
+    name = await daemon.begin(script(work, text("started"), after_background=[text("built")]))
+    with anyio.fail_after(20):
+        while True:
+            session = await daemon.must("status", name=name)
+            if session["answers"] and session["background"]:
+                break
+            await anyio.sleep(0.02)
+    told = (await daemon.call("status")).text
+    assert f"`{name}`: running, last event 0 s ago, waits for its background work" in told
+    answer = await daemon.call("intervene", name=name, kind="info", text="the address moved")
+    assert answer.data["state"] == "queued"
+    assert "arrives once its background work has ended and it goes on" in answer.text
+    gate.touch()
+    await daemon.ended(name)

@@ -26,6 +26,7 @@ class Task:
             self.known["run_id"] = token("0mx", 7) + "-" + token("", 8)
         self.tool_use_id = call.id
         self.description = str(call.given.get("description", "x"))
+        self.command = command
         self.shell = Shell(stub, command)
 
     @property
@@ -61,6 +62,19 @@ class Tasks:
             end_group(task.shell.pid)
             self._announce(task, "killed")
         return killed
+
+    def open(self) -> list[Json]:
+        """The tasks that go on, as the input of a Stop hook lists them (both versions alike)."""
+        return [
+            {
+                "id": task.id,
+                "type": "shell",
+                "status": "running",
+                "description": task.description,
+                "command": task.command,
+            }
+            for task in self.running
+        ]
 
     def origin(self) -> Json:
         """`origin` of the result of the turn that a task's end opens."""

@@ -131,7 +131,7 @@ class Hooks:
         event = {
             "stop_hook_active": again,
             "last_assistant_message": turn.ending.text,
-            "background_tasks": [],
+            "background_tasks": self._stub.tasks.open() if self._stub.tasks else [],
         }
         if not self._stub.version.old:
             event["session_crons"] = []

@@ -93,8 +93,8 @@ class Interventions:
             raise Refused(f"subagent `{name}` waits in the queue: intervene once it runs")
         if session is None or steered is None:
             raise Refused(
-                f"subagent `{name}`{self._near(name)} does not run, so there is nothing to intervene"
-                " in: `continue` it with what you want to say"
+                f"subagent `{name}`{self._near(name)} does not run, so there is nothing to"
+                " intervene in: `continue` it with what you want to say"
             )
         if now and kind != "redirect":
             raise Refused(f"now is for redirect, not for {kind}: leave it out")
@@ -110,7 +110,9 @@ class Interventions:
                     # nothing comes any more, and the run is about to say what it missed
                     await session.over.wait()
         reply = InterveneReply(id=note.id, name=name, kind=kind, state=note.state)
-        return reply, _receipt(reply, self._settings.stop_grace_s, owed=session.owed)
+        idles = session.run is not None and session.run.idles
+        grace_s = self._settings.stop_grace_s
+        return reply, _receipt(reply, grace_s, owed=session.owed, idles=idles)
 
     def _put(
         self, session: LiveSession, steered: Steered, note: Note, *, now: bool = False
@@ -178,8 +180,11 @@ def _full(name: str, kind: InterventionKind) -> str:
     )
 
 
-def _receipt(reply: InterveneReply, stop_grace_s: float, *, owed: bool) -> str:
-    """`owed` says that the run's ending is told, by a notice and to whoever waits."""
+def _receipt(reply: InterveneReply, stop_grace_s: float, *, owed: bool, idles: bool) -> str:
+    """`owed` says that the run's ending is told, by a notice and to whoever waits.
+
+    `idles`: it has answered, and does nothing itself until its background work has ended.
+    """
     what = f"{reply.kind} {reply.id} for `{reply.name}`"
     match reply.state:
         case "delivered":
@@ -198,4 +203,9 @@ def _receipt(reply: InterveneReply, stop_grace_s: float, *, owed: bool) -> str:
         if reply.kind == "stop"
         else ""
     )
-    return f"Queued: {what} arrives at its next step; `status` lists what is pending.{promise}"
+    arrives = (
+        "arrives once its background work has ended and it goes on: until then it does nothing"
+        if idles
+        else "arrives at its next step"
+    )
+    return f"Queued: {what} {arrives}; `status` lists what is pending.{promise}"

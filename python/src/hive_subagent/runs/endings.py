@@ -34,7 +34,7 @@ def ending(view: SessionView) -> str:
         parts.append(said)
     if view.result:
         parts.append(f"{_whose_answer(view)}\n{quoted(view.result)}")
-    elif view.result == "":
+    elif view.result == "" and not view.result_cut:
         parts.append("It said nothing.")
     if view.result_cut:
         file = view.result_file or view.transcript

@@ -91,7 +91,8 @@ def _in_short(view: SessionView) -> str:
         case State.RUNNING:
             turn = f", turn {view.turn} of {view.max_turns}" if view.goal else ""
             tool = f", in {view.open_tool.name}" if view.open_tool else ""
-            return f"running{turn}, last event {_age(view.last_event_age_s)} ago{tool}"
+            waits = ", waits for its background work" if view.answers and view.background else ""
+            return f"running{turn}, last event {_age(view.last_event_age_s)} ago{tool}{waits}"
     match view.stop_reason:
         case None:
             return "idle, how it ended is not known"
