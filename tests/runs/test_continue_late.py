@@ -98,5 +98,5 @@ async def test_a_directory_that_is_gone_is_named(home: House) -> None:
     await home.supervisor.start("agent", file, dir=str(home.root / "gone"))
     await home.ended()
     (home.root / "gone").rmdir()
-    with pytest.raises(Refused, match=f"{home.root / 'gone'} is not a directory"):
+    with pytest.raises(Refused, match=f"{home.root / 'gone'}, and nothing is there any more"):
         await home.supervisor.continue_("agent", "go on")

@@ -73,8 +73,12 @@ def check_max_turns(max_turns: int) -> int:
 
 
 def check_directory(path: str | Path, *, base: Path) -> Path:
-    """The absolute directory `path` means below `base`."""
-    directory = _absolute(path, base, "dir")
+    """The absolute directory `path` means below `base`, its links resolved.
+
+    Claude keeps a session under the resolved path: a link that is turned later must not lead a
+    session to another directory.
+    """
+    directory = _absolute(os.path.realpath(_absolute(path, base, "dir")), base, "dir")
     shown = f"dir {excerpt(str(directory))}"
     if not os.path.isdir(directory):  # Path.is_dir raises where a parent may not be entered
         raise Refused(f"{shown} is not a directory: name an existing one")

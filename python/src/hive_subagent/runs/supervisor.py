@@ -111,9 +111,13 @@ class Supervisor:
         self._check_call(name)
         checks.check_text("prompt", prompt)
         known = self._registry.record(name)
-        directory = await places.directory(
-            dir or (known.dir if known else ""), base=self._settings.work_dir
-        )
+        base, config_dir = self._settings.work_dir, self._settings.claude_config_dir
+        if known is not None and known.session_id:
+            directory = await places.directory_of(
+                known, dir or "", base=base, config_dir=config_dir
+            )
+        else:
+            directory = await places.directory(dir or (known.dir if known else ""), base=base)
         wishes = await wishes.located(directory)
         # again: another call may have come between. From here to the launch nothing waits
         self._check_call(name)
@@ -128,14 +132,12 @@ class Supervisor:
                 " be kept; `start` it anew"
             )
         elif not _same_directory(directory, known.dir):
-            raise Refused(
-                f"subagent `{name}` was started in {known.dir}, not in {directory}: leave `dir`"
-                " out, it cannot move a session"
-            )
+            raise Refused(f"another session `{name}` has begun meanwhile: call again")
         # a child that goes on is a run by itself, under the ceiling it was given
         self._keep_of_its_delegation(known)
         which = self._looking.which(name)
-        record = wishes.granted(known.model_copy(update={"delegation": None}), self._settings)
+        goes_on = known.model_copy(update={"delegation": None, "dir": str(directory)})
+        record = wishes.granted(goes_on, self._settings)
         program = self.check_claude(directory)
         reply, begun = await self._carrier.launch(
             Launch(
