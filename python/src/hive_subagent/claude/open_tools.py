@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from hive_subagent.claude import bounds
 from hive_subagent.models import OpenTool
 from hive_subagent.visible import on_one_line
 
@@ -35,12 +36,15 @@ class OpenTools:
         self._open: dict[str, _Open] = {}
 
     def block(self, part: Mapping[str, Any], now: float) -> None:
-        """Take in one content block; only a call and a result change anything."""
+        """Take in one content block; only a call and a result change anything. Raises Excess."""
         if part.get("type") == "tool_use":
             name = on_one_line(str(part.get("name"))[:NAME_LIMIT])[:NAME_LIMIT]
-            self._open[str(part.get("id"))] = _Open(name, head_of(part.get("input")), now)
+            self._open[str(part.get("id"))[:NAME_LIMIT]] = _Open(
+                name, head_of(part.get("input")), now
+            )
+            bounds.check_open_tools(len(self._open))
         elif part.get("type") == "tool_result":
-            self._open.pop(str(part.get("tool_use_id")), None)
+            self._open.pop(str(part.get("tool_use_id"))[:NAME_LIMIT], None)
 
     def clear(self) -> None:
         """The turn is over, and with it every call."""
@@ -48,7 +52,7 @@ class OpenTools:
 
     def name_of(self, tool_use_id: object) -> str | None:
         """The tool of an open call."""
-        found = self._open.get(str(tool_use_id))
+        found = self._open.get(str(tool_use_id)[:NAME_LIMIT])
         return found.name if found is not None else None
 
     def longest(self, now: float) -> OpenTool | None:

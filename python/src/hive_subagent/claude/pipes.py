@@ -8,8 +8,10 @@ import logging
 import sys
 import termios
 from collections.abc import Callable
+from contextlib import suppress
 
 from hive_subagent.claude import protocol
+from hive_subagent.claude.bounds import Excess
 from hive_subagent.claude.conversation import Conversation
 from hive_subagent.claude.framing import MAX_LINE, LineFramer
 
@@ -41,6 +43,9 @@ class Stdout(asyncio.Protocol):
                 self._conversation.block(block)
             else:
                 self._conversation.alive()
+        except Excess as error:
+            self.broken = str(error)
+            self._changed()
         except Exception as error:  # a dead reader must end the run, not look alive
             self.broken = f"reading claude's output failed: {error!r}"
             self._changed()
@@ -53,9 +58,9 @@ class Stdout(asyncio.Protocol):
 
     def last_line(self) -> None:
         """Take a last line that is whole, but for its line end: nothing more comes to it."""
-        tail = self.framer.tail
-        if protocol.parse(tail) is not None:
-            self.data_received(b"\n")
+        with suppress(Excess):  # cut or not, a line like that is no result
+            if protocol.parse(self.framer.tail) is not None:
+                self.data_received(b"\n")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.last_line()

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 
 import anyio
 
-from hive_subagent.claude import hooks, protocol
+from hive_subagent.claude import bounds, hooks, protocol
 from hive_subagent.claude.conversation import Conversation, Event, Message
 from hive_subagent.claude.hooks import Steering
 from hive_subagent.claude.invocation import Invocation
@@ -97,6 +97,7 @@ class RunningClaude:
         def answer(request_id: str, request: Event) -> None:
             if self._deaf:  # a background task opened another turn after the last word
                 return
+            bounds.check_unread(self._unread)
             steer = hooks.ask(request, steering)
             if isinstance(steer, hooks.Prompt):
                 # claude reads in order: it has the message before it goes on from here
@@ -214,6 +215,10 @@ class RunningClaude:
             self._process.returncode = self.exit.code
         # transports close their files in the loop's next round
         await asyncio.sleep(0)
+
+    @property
+    def _unread(self) -> int:
+        return self._input.get_write_buffer_size() if self._input is not None else 0
 
     @property
     def _deaf(self) -> bool:

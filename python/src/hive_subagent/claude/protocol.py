@@ -12,6 +12,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from hive_subagent.claude import bounds
+
 # Most lines of a long stream are what the model says, and begin so; of those only the ones that
 # open a tool say anything about the run. Parsing costs ten times as much as looking for that.
 _MODEL = b'{"type":"assistant"'
@@ -86,7 +88,11 @@ def is_result(head: bytes) -> bool:
 
 
 def parse(line: bytes) -> dict[str, Any] | None:
-    """The event on a line, or None for plain text, half an object and anything else."""
+    """The event on a line, or None for plain text, half an object and anything else.
+
+    Raises Excess for a line with too many values.
+    """
+    bounds.check_values(line)
     try:
         # four times as quick as json, the more so the longer the line is
         event = from_json(line, cache_strings="keys")
