@@ -10,6 +10,8 @@ import pytest
 from support.daemon import Daemon
 from support.stub import HANG, NEW, OLD, need_help, script, text, turns
 
+from hive_subagent.runs.prompts import READER_NOTE
+
 
 async def test_a_continued_session_knows_what_was_said_and_owes_another_notice(
     daemon: Daemon,
@@ -120,7 +122,7 @@ async def test_a_killed_predecessor_is_said_in_the_reply(daemon: Daemon) -> None
 async def test_a_failed_predecessor_is_said_with_its_words(daemon: Daemon) -> None:
     first = await daemon.run(script({"stderr": "No luck.\n"}, {"exit": 1}))
     answer = await daemon.call("continue", name=first["name"], prompt=script(text("x")))
-    assert answer.data["previous"] == {"state": "failed", "cause": None, "signal": None}
+    assert answer.data["previous"] == {"state": "failed", "cause": "other", "signal": None}
     assert "No luck." in answer.text
     await daemon.ended(first["name"])
 
@@ -182,7 +184,7 @@ async def test_goal_turns_and_report_are_kept_until_a_call_changes_them(daemon: 
 
 @pytest.mark.parametrize("version", [OLD, NEW])
 async def test_the_brief_is_there_in_every_turn_byte_for_byte(daemon: Daemon, version: str) -> None:
-    """R21."""
+    """R21; after it stands who reads the last message (issue 9, 9)."""
     says = script({"echo_brief": True}, version=version)
     brief = f"  Mind the gap.\r\nZoë \U0001f41d\t{says}"
     file = daemon.root / "exact.md"
@@ -191,9 +193,9 @@ async def test_the_brief_is_there_in_every_turn_byte_for_byte(daemon: Daemon, ve
     await daemon.must("start", name=name, prompt_file=str(file), goal="g", max_turns=2)
     file.unlink()
 
-    assert (await daemon.ended(name))["result"] == brief
+    assert (await daemon.ended(name))["result"] == brief + READER_NOTE
     await daemon.must("continue", name=name, prompt="and again", goal="")
-    assert (await daemon.ended(name))["result"] == brief
+    assert (await daemon.ended(name))["result"] == brief + READER_NOTE
 
 
 async def test_a_session_is_not_continued_without_the_brief_it_had(daemon: Daemon) -> None:

@@ -109,7 +109,7 @@ async def test_a_report_that_the_subagent_names_gets_the_ending_appended(daemon:
 async def test_without_a_report_of_the_owner_the_notice_names_that_of_the_subagent(
     daemon: Daemon,
 ) -> None:
-    file = daemon.root / "asked.report"
+    file = daemon.work_dir / "asked.report"
     session = await daemon.run(
         script(need_help("Which?", report_file=str(file)), text("waiting")), goal=GOAL
     )

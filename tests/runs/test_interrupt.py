@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 from support.daemon import Daemon
 from support.house import House, house
@@ -181,10 +182,16 @@ async def test_an_interrupt_between_two_turns_of_a_goal_is_an_interrupt(home: Ho
 async def test_an_interrupt_in_the_moment_of_the_start_stops_it(home: House) -> None:
     """The call before it has only reserved the name, and there is no process yet."""
     brief = home.brief(script(HANG))
-    start = asyncio.ensure_future(home.supervisor.start("agent", brief))
-    interrupt = asyncio.ensure_future(home.supervisor.interrupt("agent"))
+
+    async def interrupt() -> None:
+        # the paths of a call are looked at in a thread before its name is reserved
+        while home.carrier.registry.running("agent") is None:
+            await anyio.lowlevel.checkpoint()
+        await home.supervisor.interrupt("agent")
+
+    start = home.supervisor.start("agent", brief)
     with anyio.fail_after(20):
-        results = await asyncio.gather(start, interrupt, return_exceptions=True)
+        results = await asyncio.gather(start, interrupt(), return_exceptions=True)
     assert isinstance(results[0], Refused)
     assert "agent" in str(results[0])
     assert not isinstance(results[1], BaseException)
