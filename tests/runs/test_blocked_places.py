@@ -24,6 +24,7 @@ async def test_a_configuration_folder_that_takes_no_sessions_is_named(tmp_path: 
         await refused(home, home.supervisor.continue_("agent", "go on"), match)
     async with house(tmp_path) as home:
         first = await home.run(script(text("x")))
+        await home.notices(1)  # its delivery writes, too
         folder = transcripts.transcript_path(
             tmp_path / "claude", tmp_path / "work", first.session_id
         ).parent
