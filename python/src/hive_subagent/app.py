@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 
 from hive_subagent.bodies import OneAtATime, WholeBodies
 from hive_subagent.guards import LocalNames, LocalOnly, OwnerOnly, TokenHoldersOnly
-from hive_subagent.messages import Messages, PostOnly
+from hive_subagent.messages import Messages, PostOnly, Streams
 from hive_subagent.models import Health
 
 PATH = "/mcp"
@@ -37,13 +37,14 @@ def build_app(
     health: Callable[[], Health],
     auth_token: str | None,
     local: LocalNames,
+    streams: Streams,
 ) -> Starlette:
     """The app of one daemon; its lifespan runs both servers."""
-    agent_app: ASGIApp = _mountable(agent, lambda app: WholeBodies(app, limit=BODY_LIMIT))
+    agent_app: ASGIApp = _mountable(agent, streams, lambda app: WholeBodies(app, limit=BODY_LIMIT))
     if auth_token is not None:
         agent_app = OwnerOnly(agent_app, auth_token)
     signal_app = TokenHoldersOnly(
-        _mountable(signal, lambda app: OneAtATime(app, limit=SIGNAL_LIMIT)), knows_token
+        _mountable(signal, streams, lambda app: OneAtATime(app, limit=SIGNAL_LIMIT)), knows_token
     )
 
     async def healthz(request: Request) -> Response:
@@ -70,7 +71,9 @@ def build_app(
     )
 
 
-def _mountable(server: MCPServer, with_bodies: Callable[[ASGIApp], ASGIApp]) -> Starlette:
+def _mountable(
+    server: MCPServer, streams: Streams, with_bodies: Callable[[ASGIApp], ASGIApp]
+) -> Starlette:
     """The server's route below the layers that bound and check what reaches it."""
     # stateless: a restarted daemon serves a client that kept its old session id, and a refused
     # request leaves nothing behind
@@ -81,4 +84,4 @@ def _mountable(server: MCPServer, with_bodies: Callable[[ASGIApp], ASGIApp]) -> 
         # LocalOnly stands in front of every route, in one place
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    return Starlette(routes=[Route(PATH, PostOnly(with_bodies(Messages(app))))])
+    return Starlette(routes=[Route(PATH, PostOnly(with_bodies(Messages(app, streams))))])

@@ -36,6 +36,7 @@ from hive_subagent.guards import LocalNames, read_token
 from hive_subagent.instance import lock_directory, make_way, state_identity
 from hive_subagent.intervention.interventions import Interventions
 from hive_subagent.listening import listen
+from hive_subagent.messages import Streams
 from hive_subagent.models import Health
 from hive_subagent.notify import notify, pet_watchdog, prepare
 from hive_subagent.runs import evidence
@@ -71,6 +72,7 @@ _CODECS = ("idna", "utf-16", "utf-16-le")
 
 def main() -> int:
     """The command line. Returns the exit code."""
+    _use_utf8()
     parser = _Arguments(prog="hive-subagent-daemon", description=__doc__)
     parser.add_argument("--config", type=Path, metavar="FILE.json", help="settings as JSON")
     parser.add_argument("--host", help="listen address")
@@ -91,6 +93,16 @@ def main() -> int:
         logs.say(f"hive-subagent-daemon: {on_one_line(str(error))}")
         return 3 if isinstance(error, PortTaken) else 2
     return 0
+
+
+def _use_utf8() -> None:
+    """Start again in Python's UTF-8 mode where the locale has names of files in another encoding.
+
+    Claude takes every name for UTF-8, and so do the callers: with another encoding a directory
+    that exists would not be found.
+    """
+    if codecs.lookup(sys.getfilesystemencoding()).name != "utf-8" and sys.executable:
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606
 
 
 def _raise_descriptor_limit() -> None:
@@ -176,6 +188,7 @@ async def serve(settings: Settings) -> None:
                 )
                 supervisor = Supervisor(carrier)
                 delegations = Delegations(carrier, supervisor, roles)
+                streams = Streams()
                 app = build_app(
                     agent=build_agent_server(supervisor, interventions, delegations),
                     signal=build_signal_server(registry),
@@ -185,6 +198,7 @@ async def serve(settings: Settings) -> None:
                     ).model_copy(update=recovery.counts),
                     auth_token=auth_token,
                     local=LocalNames(listener.host, port, settings.allowed_hosts),
+                    streams=streams,
                 )
                 tasks.start_soon(
                     pet_watchdog,
@@ -196,6 +210,7 @@ async def serve(settings: Settings) -> None:
                     lambda: _tell_ready(settings, url, instance),
                     max_running=settings.max_running,
                     peers=peers,
+                    before_shutdown=streams.close,
                 )
                 tasks.start_soon(_stop_on_signal, supervisor, records, outbox, events, server)
                 await server.serve()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
+
+import anyio
+from starlette.requests import ClientDisconnect
 
 
 class Seldom:
@@ -29,6 +33,35 @@ class Seldom:
                 (*values, before),
             )
         self._log.warning(message, *values)
+
+
+_GONE = (
+    asyncio.CancelledError,
+    ConnectionError,
+    anyio.BrokenResourceError,
+    anyio.ClosedResourceError,
+    anyio.EndOfStream,
+    ClientDisconnect,
+)
+
+
+class ClientsGone(logging.Filter):
+    """Leaves out what libraries log of a client that went away, or was made to at the end.
+
+    It is nobody's error, and its trace is long.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether it is logged."""
+        if record.name.partition(".")[0] not in _LIBRARIES or not record.exc_info:
+            return True
+        return not _is_gone(record.exc_info[1])
+
+
+def _is_gone(error: BaseException | None) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_is_gone, error.exceptions))
+    return isinstance(error, _GONE)
 
 
 class FewTracebacks(logging.Filter):

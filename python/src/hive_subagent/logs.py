@@ -7,7 +7,7 @@ import logging
 import sys
 from io import UnsupportedOperation
 
-from hive_subagent.log_limits import FewTracebacks
+from hive_subagent.log_limits import ClientsGone, FewTracebacks
 from hive_subagent.log_writer import LogWriter
 from hive_subagent.visible import on_one_line
 
@@ -75,6 +75,7 @@ def set_up() -> None:
     """Log to stderr from INFO on; call it before anything else configures logging."""
     handler = _stderr()
     handler.setFormatter(OneLine("%(levelname)s %(name)s: %(message)s"))
+    handler.addFilter(ClientsGone())
     handler.addFilter(FewTracebacks())
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     # a line for every request says nothing, and uvicorn's would hold paths, so tokens

@@ -1,4 +1,4 @@
-"""What HTTP and JSON-RPC ask of a message before the MCP server sees it, and cancellation.
+"""What HTTP and JSON-RPC ask of a message before the MCP server sees it, cancellation, streams.
 
 The servers are stateless: each request has a server task of its own, which never hears of a
 `notifications/cancelled` that comes with another request.
@@ -40,6 +40,48 @@ class PostOnly:
         await self._app(scope, receive, send)
 
 
+class Streams:
+    """The streams on which a client hears of changed tools: idle for as long as the daemon runs.
+
+    Each is a request under way, for which a server that stops would wait in vain.
+    """
+
+    METHOD = "subscriptions/listen"
+
+    def __init__(self) -> None:
+        self._open: set[anyio.CancelScope] = set()
+        self._closed = False
+
+    def close(self) -> None:
+        """End all of them, and whatever is opened from now on."""
+        self._closed = True
+        for stream in self._open:
+            stream.cancel()
+
+    async def serve(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one, until the client hangs up or `close`; its response ends as it should."""
+        begun = ended = False
+
+        async def watched(message: Message) -> None:
+            nonlocal begun, ended
+            begun = begun or message["type"] == "http.response.start"
+            ended = message["type"] == "http.response.body" and not message.get("more_body")
+            await send(message)
+
+        with anyio.CancelScope() as stream:
+            self._open.add(stream)
+            try:
+                if not self._closed:
+                    await app(scope, receive, watched)
+                    return
+            finally:
+                self._open.discard(stream)
+        if not begun:
+            await PlainTextResponse("the daemon is stopping\n", 503)(scope, receive, send)
+        elif not ended:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
 class Messages:
     """Checks the id of a message, and ends a request that its caller cancels.
 
@@ -49,8 +91,9 @@ class Messages:
     a request of that id under way.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, streams: Streams) -> None:
         self._app = app
+        self._streams = streams
         self._under_way: dict[tuple[str, str | int], list[anyio.CancelScope]] = defaultdict(list)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,6 +110,8 @@ class Messages:
         method, request_id = message.get("method"), message.get("id")
         if "id" in message and method is not None and not _is_id(request_id):
             await _invalid_id()(scope, receive, send)
+        elif method == Streams.METHOD:
+            await self._streams.serve(self._app, scope, receive, send)
         elif version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
             # since 2026-07-28 a caller cancels by hanging up, and there are no sessions
             await self._app(scope, receive, send)

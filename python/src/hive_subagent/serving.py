@@ -30,6 +30,7 @@ class HttpServer(uvicorn.Server):
         *,
         max_running: int,
         peers: SocketDiagnostics,
+        before_shutdown: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(
             uvicorn.Config(
@@ -49,6 +50,7 @@ class HttpServer(uvicorn.Server):
         self._on_ready = on_ready
         self._most = most_connections(resource.getrlimit(resource.RLIMIT_NOFILE)[0], max_running)
         self._peers = peers
+        self._before_shutdown = before_shutdown
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -64,6 +66,11 @@ class HttpServer(uvicorn.Server):
         # uvicorn's shutdown closes and awaits whatever stands here
         self.servers.append(acceptor)  # type: ignore[arg-type]
         self._on_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # what is idle must not use up the time of the calls in flight
+        self._before_shutdown()
+        await super().shutdown(sockets)
 
     def _protocol(self) -> ImpatientProtocol:
         return ImpatientProtocol(
