@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hive_subagent.claude.invocation import build_argv, child_environment
+from hive_subagent.claude.tools import ALWAYS_DENIED
 from hive_subagent.permissions import PermissionMode
 
 CONFIG = Path("/home/agent/.claude")
@@ -40,6 +41,13 @@ def test_the_settings_keep_transcripts_from_the_clean_up_of_thirty_days() -> Non
     argv = build_argv("claude", resume="u")
     (settings,) = [a.removeprefix("--settings=") for a in argv if a.startswith("--settings=")]
     assert json.loads(settings)["cleanupPeriodDays"] > 365
+
+
+def test_the_settings_refuse_messages_of_other_sessions() -> None:
+    """Issue 9, 4."""
+    argv = build_argv("claude", resume="u")
+    (settings,) = [a.removeprefix("--settings=") for a in argv if a.startswith("--settings=")]
+    assert json.loads(settings)["crossSessionInbound"] == "refuse"
 
 
 def test_no_server_of_anybody_is_seen_unless_a_file_says_so() -> None:
@@ -106,13 +114,21 @@ def test_tools_are_named_taken_away_and_approved() -> None:
         effort="low",
     )
     assert "--tools=Grep,Read" in argv
-    assert "--disallowedTools=Agent,Bash(git *)" in argv
+    assert f"--disallowedTools=Agent,Bash(git *),{','.join(ALWAYS_DENIED)}" in argv
     assert "--allowedTools=WebFetch" in argv
     assert [a for a in argv if a.startswith("--add-dir")] == [
         "--add-dir=/srv/a",
         "--add-dir=/srv/b,c",
     ]
     assert "--effort=low" in argv
+
+
+def test_what_no_run_has_is_denied_once_whatever_else_is() -> None:
+    """Issue 9, 3 and 4."""
+    assert f"--disallowedTools={','.join(ALWAYS_DENIED)}" in build_argv("claude", resume="u")
+    argv = build_argv("claude", resume="u", disallowed_tools=["SendMessage"])
+    (denied,) = [a for a in argv if a.startswith("--disallowedTools=")]
+    assert sorted(denied.removeprefix("--disallowedTools=").split(",")) == list(ALWAYS_DENIED)
 
 
 def test_a_session_can_be_left_without_any_tool() -> None:

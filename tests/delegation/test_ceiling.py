@@ -10,6 +10,7 @@ from support.daemon import Daemon
 from support.stub import script
 
 from delegation.handing import over, says, tasks
+from hive_subagent.claude.tools import ALWAYS_DENIED
 from hive_subagent.permissions import UNATTENDED
 
 ARGV = script({"echo_argv": True})
@@ -43,7 +44,8 @@ async def test_a_role_that_reads_is_called_in_plan_mode_with_reading_tools_alone
 async def test_a_worker_is_called_as_a_plain_subagent_that_works_alone(daemon: Daemon) -> None:
     plain = flags((await daemon.run(ARGV))["result"])
     worker = await called(daemon, "worker")
-    assert set(worker.pop("--disallowedTools").split(",")) == UNATTENDED
+    assert set(worker.pop("--disallowedTools").split(",")) == UNATTENDED | {*ALWAYS_DENIED}
+    assert set(plain.pop("--disallowedTools").split(",")) == {*ALWAYS_DENIED}
     for of in (plain, worker):
         for own in ("--session-id", "--name", "--append-system-prompt-file"):
             of.pop(own)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_subagent.permissions import CHILD, MODES, PermissionMode, Permissions
+from hive_subagent.claude.tools import ALWAYS_DENIED
+from hive_subagent.permissions import CHILD, MODES, TOP, PermissionMode, Permissions
 from hive_subagent.runs.launch import Grant, Launch, grant_for, invoke, permissions_of
 from hive_subagent.runs.order import Order
 from hive_subagent.runs.records import SessionRecord
@@ -60,11 +61,19 @@ def test_a_plain_session_is_called_as_the_settings_say(mode: PermissionMode) -> 
 
 def test_where_nothing_is_taken_away_no_flag_says_so() -> None:
     found = argv(Settings(setting_sources="user"), record())
-    assert "--setting-sources=user" in found
     assert not any(
-        a.startswith(("--tools", "--disallowedTools", "--allowedTools", "--add-dir", "--effort"))
-        for a in found
+        a.startswith(("--tools", "--allowedTools", "--add-dir", "--effort")) for a in found
     )
+
+
+def test_what_no_run_has_does_not_confine_a_session() -> None:
+    """Issue 9, 5: it reads the settings that it would read, and may do what it might."""
+    settings = Settings(setting_sources="user,project")
+    found = argv(settings, record())
+    assert "--setting-sources=user,project" in found
+    assert f"--disallowedTools={','.join(ALWAYS_DENIED)}" in found
+    assert permissions_of(record(), settings) == TOP
+    assert not any(a.startswith("--setting-sources") for a in argv(Settings(), record()))
 
 
 def test_what_a_session_was_given_holds_under_any_later_settings() -> None:

@@ -55,6 +55,48 @@ def test_a_tool_that_is_taken_away_is_not_there(home: Home, arguments: list[str]
     assert result["permission_denials"] == []
 
 
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        ("2.1.332", "SendMessage is disabled for this session, in subagents as well as here."),
+        ("2.1.197", "SendMessage exists but is not enabled in this context."),
+    ],
+)
+def test_what_is_denied_by_name_is_gone_from_init_and_nothing_else(
+    home: Home, version: str, words: str
+) -> None:
+    """Issue 9, 3 and 4."""
+    script = directive({"tool": "SendMessage", "input": {"to": "x"}}, {"text": "end"})
+    lists = []
+    for denied in ([], ["--disallowedTools=SendMessage,ListAgents,Cron*,Agent"]):
+        claude = home.say(
+            script, *PLAIN, "--dangerously-skip-permissions", *denied, version=version
+        )
+        claude.result()
+        init = next(line for line in claude.seen if line.get("subtype") == "init")
+        lists.append(set(init["tools"]))
+    blocks = [line["message"]["content"][0] for line in claude.seen if line["type"] == "user"]
+    assert blocks[0]["is_error"] is True
+    assert words in blocks[0]["content"]
+    offered = {"ListAgents"} & lists[0]
+    assert lists[0] - lists[1] == offered | {
+        "SendMessage",
+        "CronCreate",
+        "CronDelete",
+        "CronList",
+        "Task",
+    }
+    assert lists[1] < lists[0]
+
+
+def test_without_a_shell_there_are_tools_that_search(home: Home) -> None:
+    claude = home.say(directive({"text": "end"}), *PLAIN, "--disallowedTools", "Bash")
+    claude.result()
+    init = next(line for line in claude.seen if line.get("subtype") == "init")
+    assert {"Glob", "Grep"} <= set(init["tools"])
+    assert {"Bash", "Monitor"}.isdisjoint(init["tools"])
+
+
 def test_a_pattern_takes_away_only_what_it_names(home: Home) -> None:
     did, _ = ran(home, "--disallowedTools", "Bash(rm *)", "--dangerously-skip-permissions")
     assert did

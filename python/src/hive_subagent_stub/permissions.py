@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 from hive_subagent_stub import catalogue
 from hive_subagent_stub._types import TYPE_CHECKING
 
@@ -67,8 +69,22 @@ class Permissions:
         """`tools` of init."""
         base = catalogue.OLD_TOOLS if self.old else catalogue.TOOLS
         if self._only is not None and self._only != ["default"]:
-            base = self._only
-        return [tool for tool in base + mcp_tools if tool not in self._disallowed]
+            base = ["Task" if tool == "Agent" else tool for tool in self._only]
+        elif "Bash" in self._disallowed:
+            # measured: they take the place of the shell's own
+            base = [tool for tool in base if tool != "Monitor"] + ["Glob", "Grep"]
+        gone = [rule for rule in self._disallowed if "(" not in rule]
+        return [tool for tool in base + mcp_tools if not _matches(tool, {}, gone)]
+
+    def _why_gone(self, tool: str) -> str:
+        if not self.old:
+            return f". {tool} is disabled for this session, in subagents as well as here."
+        if tool in catalogue.OLD_TOOLS or tool == "Agent":
+            return (
+                f". {tool} exists but is not enabled in this context. Use one of the available "
+                "tools instead."
+            )
+        return ""
 
     def check(self, tool: str, given: Json) -> bool:
         """Whether the tool runs (True) or somebody must be asked (False).
@@ -79,8 +95,8 @@ class Permissions:
         gone = _matches(tool, given, self._disallowed)
         if gone or (not is_mcp and self._only is not None and tool not in self._only):
             raise Denial(
-                f"<tool_use_error>Error: No such tool available: {tool}. {tool} is disabled for "
-                "this session, in subagents as well as here.</tool_use_error>",
+                f"<tool_use_error>Error: No such tool available: {tool}{self._why_gone(tool)}"
+                "</tool_use_error>",
                 "",
                 listed=False,
             )
@@ -127,11 +143,17 @@ def _split(values: list[str]) -> list[str]:
 
 
 def _matches(tool: str, given: Json, rules: list[str]) -> bool:
-    """A rule names a tool, every tool of a server (`mcp__boss`), or commands (`Bash(git *)`)."""
+    """Whether a rule holds for this call.
+
+    A rule names a tool, several (`Cron*`), every tool of a server (`mcp__boss`), or commands
+    (`Bash(git *)`). `init` calls the tool Agent by its old name.
+    """
+    tool = "Agent" if tool == "Task" else tool
     for rule in rules:
         name, _, pattern = rule.partition("(")
+        name = "Agent" if name == "Task" else name
         start = pattern.removesuffix(")").removesuffix("*").rstrip(": ")
-        if tool == name and str(given.get("command", "")).startswith(start):
+        if fnmatchcase(tool, name) and str(given.get("command", "")).startswith(start):
             return True
         server = name.removesuffix("*").rstrip("_")
         if server.startswith("mcp__") and tool.startswith(f"{server}__"):

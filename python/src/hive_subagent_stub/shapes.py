@@ -49,7 +49,8 @@ def init(stub: Stub, *, permission_mode: str, message_uuid: str | None) -> Json:
         line["sandbox_enabled"] = False
     line["memory_paths"] = {"auto": os.path.join(os.path.dirname(session.path), "memory/")}
     if not old:
-        sockets = os.environ.get("CLAUDE_CODE_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"
+        names = ("XDG_RUNTIME_DIR", "CLAUDE_CODE_TMPDIR", "TMPDIR")
+        sockets = next((value for name in names if (value := os.environ.get(name))), "/tmp")
         line |= {
             "original_cwd": session.cwd,
             "additional_directories": list(stub.options.add_dir),

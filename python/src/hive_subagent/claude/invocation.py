@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from hive_subagent.claude.tools import ALWAYS_DENIED
 from hive_subagent.permissions import PermissionMode
 
 _BASE_ENVIRONMENT = frozenset(
@@ -26,8 +27,16 @@ _NO_PROXY = ("NO_PROXY", "no_proxy")
 # set and blank, they make claude and shells take the working directory or / for a home
 _NEVER_BLANK = ("CLAUDE_CONFIG_DIR", "HOME")
 
-# claude deletes transcripts older than 30 days when it starts; a hundred years keep ours
-_SETTINGS = json.dumps({"cleanupPeriodDays": 36500}, separators=(",", ":"))
+_SETTINGS = json.dumps(
+    {
+        # claude deletes transcripts older than 30 days when it starts; a hundred years keep ours
+        "cleanupPeriodDays": 36500,
+        # no session of this user writes into a run: 2.1.332 would hand the message to the model as
+        # a teammate's request, and reopen a turn that has ended. 2.1.197 does not know the key
+        "crossSessionInbound": "refuse",
+    },
+    separators=(",", ":"),
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +67,7 @@ def build_argv(
 ) -> tuple[str, ...]:
     """The argv of one run: a new session (`session_id`, `name`) or a resumed one (`resume`).
 
+    `ALWAYS_DENIED` is denied beside `disallowed_tools`: it is no part of a session's permission.
     Every value is glued to its flag, so that one that begins with "-" cannot become a flag and a
     variadic flag cannot swallow what follows. The prompt is not here: it goes in on stdin.
     """
@@ -78,8 +88,8 @@ def build_argv(
     if tools is not None:
         # empty: none at all
         argv.append(f"--tools={','.join(tools)}")
-    if denied := ",".join(disallowed_tools):
-        argv.append(f"--disallowedTools={denied}")
+    denied = dict.fromkeys([*disallowed_tools, *ALWAYS_DENIED])
+    argv.append(f"--disallowedTools={','.join(denied)}")
     if allowed := ",".join(allowed_tools):
         argv.append(f"--allowedTools={allowed}")
     argv += [f"--add-dir={directory}" for directory in add_dirs]
