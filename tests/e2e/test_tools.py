@@ -112,10 +112,11 @@ async def test_a_session_of_the_user_cannot_write_into_a_run(world: World) -> No
         await world.api.until(lambda calls: len(world.api.of(bee)) == 2)
         async with speaking(world, environment={}) as speaker:
             await speaker.send(user)
-            # its own answer, and that of the turn in which claude says what became of the message
-            await speaker.results(2)
+            await speaker.results(1)
             gate.set()
             assert (await world.ended("bee"))["result"] == "bee done"
+            # that of the turn in which claude says what became of the message
+            await speaker.results(2)
         again = world.api.script(say("undisturbed"))
         await world.must("continue", name="bee", prompt=again)
         assert (await world.ended("bee"))["result"] == "undisturbed"
