@@ -24,13 +24,14 @@ class Use:
 
 @dataclass(frozen=True, kw_only=True)
 class Say:
-    """One assistant message: `text`, then the tool calls.
+    """One assistant message: `text`, `further` blocks of text, then the tool calls.
 
     `after` holds the answer back before its headers until the event is set. `interval_s` is the
     pause between the `chunks` in which the text is streamed; `cut` drops the connection half-way.
     """
 
     text: str | None = None
+    further: tuple[str, ...] = ()
     tools: tuple[Use, ...] = ()
     after: anyio.Event | None = None
     chunks: int = 1

@@ -17,7 +17,10 @@ def message(model: str, answer: Say) -> dict[str, Any]:
     """The whole message, as a request without `stream` gets it."""
     blocks: list[dict[str, Any]] = []
     if answer.text is not None or not answer.tools:
-        blocks.append({"type": "text", "text": answer.text or "done"})
+        text = "done" if answer.text is None else answer.text
+        # a message without any block, where it is empty
+        blocks += [{"type": "text", "text": text}] if text else []
+    blocks += [{"type": "text", "text": further} for further in answer.further]
     blocks += [
         {"type": "tool_use", "id": f"toolu_{next(_serial):08d}", "name": t.name, "input": t.input}
         for t in answer.tools

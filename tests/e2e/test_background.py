@@ -93,6 +93,22 @@ async def test_what_an_agent_left_in_the_background_holds_the_run_as_well(world:
     assert session["result"] == "launched\n\nfirst\n\nsecond"
 
 
+@on_both_versions
+async def test_two_commands_that_end_at_once_hold_nothing_up(world: World) -> None:
+    """Issue 9, 1: 2.1.332 opens an empty turn for the first of them."""
+    both = gate(world)
+    tool = in_background(both).tools[0]
+    named = world.api.script(Say(tools=(tool, tool)), say("started"), *[say("told")] * 3)
+    async with world.daemon():
+        await world.start("build", named)
+        session = await held(world)
+        assert len(session["background"]) == 2
+        both.open()
+        session = await world.ended("build")
+    assert session["stop_reason"] == "turn_ended"
+    assert session["result"].startswith("started\n\ntold")
+
+
 async def test_each_event_of_a_watch_is_an_answer(world: World) -> None:
     """Issue 9, 1 and 2. Monitor came after 2.1.197."""
     watch = use(
@@ -141,17 +157,17 @@ async def test_background_work_is_ended_at_the_limit_and_named(world: World, wai
         bash(LONG, run_in_background=True, description="a server"), say("it serves")
     )
     async with world.daemon():
-        brief = world.sandbox.root / "brief.md"
-        brief.write_text("x")
         await world.start("build", named, background_wait_s=wait_s)
         session = await world.ended("build")
         assert world.alive() == {}
+        await world.must("continue", name="build", prompt=world.api.script(say("back")))
+        assert (await world.ended("build"))["result"] == "back"
     assert (session["stop_reason"], session["result"]) == ("turn_ended", "it serves")
     assert [(t["kind"], t["description"]) for t in session["ended_background"]] == [
         ("shell", "a server")
     ]
     assert session["background_wait_s"] == wait_s
-    (notice,) = world.notices()
+    notice, _ = world.notices()
     assert notice["kind"] == "finished"
     assert "Ended with it, not finished, in the background: shell (a server)" in notice["text"]
 

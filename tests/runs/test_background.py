@@ -178,3 +178,39 @@ async def test_a_goal_that_is_reached_ends_the_run_once_its_work_has_ended(home:
     gate.touch()
     view = await home.ended()
     assert (view.stop_reason, view.turn, view.result) == (StopReason.GOAL_REACHED, 1, "one\n\ntwo")
+
+
+async def test_an_agent_in_the_background_holds_the_run(home: House) -> None:
+    """Issue 9, 1: so it is by default in 2.1.332."""
+    gate = home.gate()
+    agent: Step = {"subagent": [text("inner")], "description": "look", "gate": str(gate)}
+    live = await home.begin(script(agent, text("sent"), after_background=[text("it is there")]))
+    view = await held(live)
+    assert [(task.kind, task.description) for task in view.background] == [("agent", "look")]
+    gate.touch()
+    assert (await home.ended()).result == "sent\n\nit is there"
+
+
+async def test_what_a_watch_sees_is_answered_each_time(home: House) -> None:
+    """Issue 9, 2."""
+    watch: Step = {"monitor": "echo one; read -t 0.5 x <> <(:); echo two; read -t 0.5 x <> <(:)"}
+    after = [[text("saw 1")], [text("saw 2")], [text("over")]]
+    view = await home.run(script(watch, text("watching"), after_background=after))
+    assert view.result == "watching\n\nsaw 1\n\nsaw 2\n\nover"
+    assert view.answers == 4
+
+
+async def test_the_model_can_end_its_background_work_itself(home: House) -> None:
+    """Issue 9, 1: nothing is waited for then, and nothing was ended with the run."""
+    view = await home.run(script(LONG, {"stop_task": True}, text("done")))
+    assert (view.result, view.ended_background) == ("done", [])
+
+
+async def test_a_session_whose_background_work_was_cut_goes_on(home: House) -> None:
+    """Issue 9, 1: 2.1.332 gives an empty result first, which answers nothing."""
+    live = await home.begin(script(LONG, text("it serves")))
+    await held(live)
+    await home.supervisor.interrupt("agent")
+    await home.supervisor.continue_("agent", script(text("back")))
+    view = await home.ended()
+    assert (view.stop_reason, view.result) == (StopReason.TURN_ENDED, "back")

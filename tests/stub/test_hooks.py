@@ -129,12 +129,19 @@ def test_a_stop_hook_lets_the_turn_go_on_until_it_is_content(home: Home, version
     assert feedback["message"]["content"][0]["text"] == "Stop hook feedback:\nMORE"
 
 
-def test_a_stop_hook_is_obeyed_eight_times_in_a_row(home: Home) -> None:
-    claude = hooked(home, "Stop")
+@pytest.mark.parametrize(("version", "warnings"), [("2.1.332", 1), ("2.1.197", 0)])
+def test_a_stop_hook_is_overridden_at_its_ninth_block_in_a_row(
+    home: Home, version: str, warnings: int
+) -> None:
+    """Issue 9, 11: 2.1.197 gives no warning."""
+    claude = hooked(home, "Stop", version=version)
     claude.user("x")
-    for _ in range(8):
+    for _ in range(9):
         reply(claude, {"decision": "block", "reason": "MORE"})
-    assert claude.result()["result"] == ""
+    result = claude.result()
+    assert (result["result"], result["num_turns"]) == ("", 10)
+    said = [line for line in claude.seen if line.get("key") == "stop-hook-block-cap"]
+    assert len(said) == warnings
 
 
 def test_a_stop_hook_can_prevent(home: Home) -> None:

@@ -45,6 +45,8 @@ def _interrupt(stub: Stub, _body: Json) -> Json | None:
     early = stub.inbox.queue and not (stub.version.loses_early_interrupt and stub.results)
     if stub.turn is not None or early:
         stub.inbox.interrupted = True
+    elif stub.tasks is not None:
+        stub.tasks.kill_agents()
     if stub.version.old:
         return None
     return {"still_queued": [message.uuid for message in stub.inbox.queue if message.uuid]}

@@ -40,13 +40,15 @@ class Hooks:
             if isinstance(matchers, list):
                 self._callbacks[event] = [m for m in matchers if isinstance(m, dict)]
 
-    def prompt(self, turn: Turn) -> str | None:
-        """UserPromptSubmit: the reason of a hook that blocks the prompt."""
+    def prompt(self, turn: Turn) -> tuple[str, str] | None:
+        """UserPromptSubmit: how a hook keeps the prompt from the model, and its reason."""
         self._prompt_id = uuid4()
         name = "UserPromptSubmit"
         for answer, _ in self._run(name, {"prompt": turn.prompt}, tool_use_id=uuid4()):
+            if answer.get("continue") is False:
+                return "stopped_by_hook", str(answer.get("stopReason") or "")
             if answer.get("decision") == "block":
-                return str(answer.get("reason") or "")
+                return "blocked_by_hook", str(answer.get("reason") or "")
             self._context(name, "", answer, turn)
         return None
 
@@ -131,10 +133,9 @@ class Hooks:
         event = {
             "stop_hook_active": again,
             "last_assistant_message": turn.ending.text,
-            "background_tasks": self._stub.tasks.open() if self._stub.tasks else [],
+            "background_tasks": self._stub.background_tasks(),
+            "session_crons": [],
         }
-        if not self._stub.version.old:
-            event["session_crons"] = []
         reason = None
         for answer, _ in self._run("Stop", event, tool_use_id=uuid4()):
             if answer.get("continue") is False:

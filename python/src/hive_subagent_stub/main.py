@@ -13,7 +13,7 @@ from hive_subagent_stub.ids import uuid4
 from hive_subagent_stub.inbox import Message
 from hive_subagent_stub.loop import Loop
 from hive_subagent_stub.output import Output, line
-from hive_subagent_stub.play import run
+from hive_subagent_stub.play import run, tell_of_cut_tasks
 from hive_subagent_stub.session import Refused, Session
 from hive_subagent_stub.stub import Stub
 from hive_subagent_stub.turn import Turn
@@ -148,9 +148,13 @@ def _converse(stub: Stub) -> None:
     while True:
         message = stub.inbox.next_turn(waited=waited)
         if message is not None:
+            if stub.session.cut_tasks and not stub.version.old:
+                tell_of_cut_tasks(stub)
             run(stub, message)
             waited = True
-        elif stub.tasks is not None and stub.tasks.ended:
+        elif stub.tasks is not None and stub.tasks.ready:
+            stub.tasks.play_agent()
+        elif stub.tasks is not None and (stub.tasks.events or stub.tasks.ended):
             run(stub, None, stub.tasks.origin())
         elif stub.loop.eof:
             if not _background(stub):
@@ -171,9 +175,12 @@ def _background(stub: Stub) -> bool:
     if stub.last_failed:
         grace = 0.0
     until = time.monotonic() + grace
-    while tasks.running and not tasks.ended and time.monotonic() < until:
-        stub.step(until)
-    if not tasks.ended:
+    while tasks.running and not (tasks.ended or tasks.events) and time.monotonic() < until:
+        if tasks.ready:
+            tasks.play_agent()
+        else:
+            stub.step(until)
+    if not tasks.ended and not tasks.events:
         killed = tasks.kill_all()
         if not killed or stub.last_failed or not stub.version.kill_opens_turn:
             return False

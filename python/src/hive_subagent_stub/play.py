@@ -8,6 +8,7 @@ import time
 from hive_subagent_stub import local_commands, script, shapes
 from hive_subagent_stub._types import TYPE_CHECKING
 from hive_subagent_stub.endings import Aborted, EndTurn, Exit
+from hive_subagent_stub.output import line as as_line
 from hive_subagent_stub.results import result
 from hive_subagent_stub.turn import Turn
 
@@ -16,7 +17,13 @@ if TYPE_CHECKING:
     from hive_subagent_stub.inbox import Message
     from hive_subagent_stub.stub import Stub
 
-_STOP_BLOCKS = 8  # measured: the ninth block in a row is not obeyed
+_STOP_BLOCKS = 9  # measured: after so many in a row the turn is ended
+_BLANK = "Blank prompt — the message was only whitespace, so nothing was sent to the model."
+_CAP = (
+    "A hook blocked the turn from ending 9 consecutive times—overriding and ending turn. For"
+    " Stop/SubagentStop hooks, check stop_hook_active in the input and return success while it's"
+    " true. Set CLAUDE_CODE_STOP_HOOK_BLOCK_CAP to raise this limit."
+)
 
 
 def run(stub: Stub, message: Message | None, origin: Json | None = None) -> None:
@@ -35,7 +42,8 @@ def run(stub: Stub, message: Message | None, origin: Json | None = None) -> None
     else:
         grace = chosen.value.get("background_grace")
         stub.background_grace_s = None if grace is None else float(grace)
-        turn.steps = list(chosen.turn(stub.turns) if message else chosen.after_background)
+        turn.steps = list(chosen.turn(stub.turns) if message else chosen.told(stub.told))
+        stub.told = 0 if message else stub.told + 1
     if message is not None:
         stub.turns += 1
         if chosen is not None and chosen.version and not stub.turns > 1:
@@ -60,6 +68,24 @@ def run(stub: Stub, message: Message | None, origin: Json | None = None) -> None
         if stub.tasks is not None:
             stub.tasks.kill_all()
         raise Exit(stub.version.rc_after_sigint_in_tool)
+
+
+def tell_of_cut_tasks(stub: Stub) -> None:
+    """Measured: resumed after a task was cut, an empty turn tells of that, before any of ours."""
+    for task in stub.session.cut_tasks.values():
+        known = {"task_id": task["task_id"], "tool_use_id": task["tool_use_id"]}
+        text = "Background shell command didn't finish before the previous session ended"
+        told = {"status": "stopped", "output_file": "", "summary": text}
+        stub.out.emit(shapes.system(stub, "task_notification", **known, **told))
+        stub.session.attach("stub_task_ended", task_id=task["task_id"])
+    stub.session.cut_tasks.clear()
+    turn = stub.turn = Turn(stub, None, {"kind": "task-notification"})
+    _open(stub, turn)
+    turn.num_turns = 0
+    turn.ending.stop_reason, turn.ending.terminal_reason = None, None
+    turn.ending.without = ["api_error_status"]
+    turn.closing = True
+    _close(stub, turn, None)
 
 
 def _take_up(stub: Stub, message: Message) -> None:
@@ -128,18 +154,38 @@ def _settled_early(stub: Stub, turn: Turn) -> bool:
     if turn.command is not None:
         local_commands.run(stub, turn, turn.command)
         return True
-    reason = stub.hooks.prompt(turn)
-    if reason is None:
+    if not stub.version.old and not turn.prompt.strip("\ufeff \t\r\n"):
+        _keep_back(stub, turn, _BLANK)
+        return True
+    if (kept := stub.hooks.prompt(turn)) is None:
         return False
-    turn.ending.text = f"{reason}\n\nOriginal prompt: {turn.prompt}"
-    turn.ending.without = ["terminal_reason"]
+    kind, reason = kept
+    stopped = kind == "stopped_by_hook"
+    outcome = {"kind": kind, "prompt_kept": stopped, "reason": reason}
+    further: Json = {} if stub.version.old else {"prompt_submit_outcome": outcome}
+    if stopped:
+        text = f"Operation stopped by hook: {reason}"
+    else:
+        said = "UserPromptSubmit operation blocked by hook:"
+        text = f"{said}\n{reason}\n\nOriginal prompt: {turn.prompt}"
+    _keep_back(stub, turn, text, prevent_continuation=True, **further)
+    if stopped and not stub.version.old and turn.message is not None:
+        message = turn.message
+        turn.echo = shapes.replay(stub, message.content, uuid=message.uuid, at=message.at)
     return True
 
 
+def _keep_back(stub: Stub, turn: Turn, text: str, **further: object) -> None:
+    """End the turn with these words; the model has not been asked, nothing is echoed."""
+    turn.echo = None
+    line = shapes.system(stub, "informational", content=text, level="warning", **further)
+    stub.out.emit(line)
+    turn.num_turns = 0
+    turn.ending.text, turn.ending.stop_reason, turn.ending.terminal_reason = text, None, None
+    turn.ending.without = ["api_error_status"]
+
+
 def _may_stop(stub: Stub, turn: Turn) -> bool:
-    if turn.stop_blocks >= _STOP_BLOCKS:
-        turn.ending.text = ""
-        return True
     reason = stub.hooks.stop(turn, again=turn.stop_blocks > 0)
     if reason is None:
         return True
@@ -153,7 +199,16 @@ def _may_stop(stub: Stub, turn: Turn) -> bool:
     stub.out.emit(
         shapes.system(stub, "notification", key="stop-hook-error", text=text, priority="immediate")
     )
-    return False
+    if turn.stop_blocks < _STOP_BLOCKS:
+        return False
+    if not stub.version.old:
+        line = shapes.system(stub, "informational", content=_CAP, level="warning")
+        stub.out.emit(line)
+        shown = {"priority": "high", "color": "warning"}
+        line = shapes.system(stub, "notification", key="stop-hook-block-cap", text=_CAP, **shown)
+        stub.out.emit(line)
+    turn.ending.text = ""
+    return True
 
 
 def _abort(stub: Stub, turn: Turn, aborted: Aborted) -> None:
@@ -182,6 +237,9 @@ def _close(stub: Stub, turn: Turn, cut: Aborted | None) -> None:
     for message in turn.taken:
         stub.inbox.lifecycle(message, "completed")
     line = result(stub, turn, turn.ending)
+    if not turn.ending.line_end:
+        stub.out.write(as_line(line).rstrip(b"\n"))
+        raise Exit(0)
     stub.out.emit(line)
     stub.results += 1
     stub.last_failed = bool(line.get("is_error"))

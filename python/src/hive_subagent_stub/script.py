@@ -31,9 +31,9 @@ class Script:
         self.version: str | None = value.get("version")
         self.at_start: list[Step] = self._steps("at_start", value.get("at_start", []))
         self.before_init: list[Step] = self._steps("before_init", value.get("before_init", []))
-        self.after_background: list[Step] = self._steps(
-            "after_background", value.get("after_background", [{"text": "done"}])
-        )
+        after = value.get("after_background", [{"text": "done"}])
+        each = after if after and isinstance(after[0], list) else [after]
+        self.after_background = [self._steps("after_background", steps) for steps in each]
         turns = value.get("turns", [value.get("steps", [])])
         if not isinstance(turns, list) or not turns:
             raise BadScript(f"script in {where}: turns must be a list of lists of steps")
@@ -43,6 +43,10 @@ class Script:
         if not isinstance(value, list) or not all(isinstance(step, dict) for step in value):
             raise BadScript(f"script in {self.where}: {key} must be a list of objects")
         return value
+
+    def told(self, index: int) -> list[Step]:
+        """The steps of a turn that background work opens; past the end the last ones again."""
+        return self.after_background[min(index, len(self.after_background) - 1)]
 
     def turn(self, index: int) -> list[Step]:
         """The steps of the turn with this index; past the end the last ones again."""

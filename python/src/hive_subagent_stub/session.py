@@ -34,6 +34,7 @@ class Session:
         self.model: str | None = None
         self.brief: str | None = None  # the frozen prompt of an earlier process
         self.cost_usd = 0.0
+        self.cut_tasks: dict[str, Json] = {}  # background work that ended with earlier processes
         self._begun = False
         self._last_uuid: str | None = None
         self._live: str | None = None
@@ -100,6 +101,10 @@ class Session:
                 attachment = entry.get("attachment") or {}
                 if attachment.get("type") == "prompt_snapshot":
                     self.brief = "".join(attachment.get("systemPrompt") or [])
+                elif attachment.get("type") == "stub_task":
+                    self.cut_tasks[attachment["task_id"]] = attachment
+                elif attachment.get("type") == "stub_task_ended":
+                    self.cut_tasks.pop(attachment["task_id"], None)
             elif kind == "cost-state":
                 self.cost_usd = float(entry.get("totalCostUSD") or 0)
             elif kind == "assistant":

@@ -140,6 +140,10 @@ def _history(stub: Stub, turn: Turn, _step: Step) -> None:
     say(turn, json.dumps(stub.session.history))
 
 
+def _no_line_end(_stub: Stub, turn: Turn, _step: Step) -> None:
+    turn.ending.line_end = False
+
+
 def _config(stub: Stub, turn: Turn, _step: Step) -> None:
     say(turn, json.dumps(stub.mcp_config))
 
@@ -161,9 +165,10 @@ _ACTIONS: dict[str, Callable[[Stub, Turn, Step], None]] = {
     "echo_seen": _seen,
     "echo_history": _history,
     "echo_config": _config,
+    "no_line_end": _no_line_end,
 }
 _ELSEWHERE = {
-    "tools": frozenset({"bash", "tool", "mcp", "tools"}),
+    "tools": frozenset({"bash", "monitor", "stop_task", "tool", "mcp", "tools"}),
     "subagent": frozenset({"subagent"}),
     "api": frozenset({"api_error", "api_retry", "result"}),
     "faults": frozenset(

@@ -55,6 +55,7 @@ class Stub:
         self.tool_pid: int | None = None  # the running foreground shell: pid = pgid = sid
         self.turn: Turn | None = None
         self.turns = 0
+        self.told = 0  # turns since the last message that background work has opened
         self.results = 0
         self.requests = 0
         self.cost_base = session.cost_usd if version.sums_cost_over_resume else 0.0
@@ -101,6 +102,10 @@ class Stub:
             if not self.version.old:
                 found[-1]["source"] = server.transport.source
         return found
+
+    def background_tasks(self) -> list[Json]:
+        """The open background tasks, as a Stop hook is told of them."""
+        return [task.for_hooks() for task in self.tasks.running] if self.tasks else []
 
     def mcp_tools(self) -> list[str]:
         """The tools that connected servers offer, by the names a model sees."""

@@ -16,8 +16,27 @@ if TYPE_CHECKING:
     from hive_subagent_stub.turn import Turn
 
 
+def _send(stub: Stub, turn: Turn, step: Step, given: Json) -> None:
+    """Have them run in the background, as the Agent tool does since about 2.1.330."""
+    from hive_subagent_stub.background import send_agent
+    from hive_subagent_stub.tools import Call
+
+    given = given | ({"run_in_background": True} if "background" in step else {})
+    call = Call("Agent", given, step)
+    turn.say({"type": "tool_use", "id": call.id, "name": "Agent", "input": given})
+    inner = {
+        "parent_tool_use_id": call.id,
+        "subagent_type": "general-purpose",
+        "task_description": given["description"],
+    }
+    outcome = send_agent(stub, call, step, inner)
+    block = {"tool_use_id": call.id, "type": "tool_result", "content": outcome.content}
+    turn.hear([block], tool_use_result=outcome.detail)
+    turn.step_over()
+
+
 def perform(stub: Stub, turn: Turn, _key: str, step: Step) -> None:
-    """Run the steps of `subagent` in the foreground, as the Agent tool does."""
+    """Run the steps of `subagent` in the foreground, or in the background by themselves."""
     from hive_subagent_stub.steps import perform as perform_step
 
     call, agent = token("toolu_"), token("a", 17)
@@ -28,6 +47,9 @@ def perform(stub: Stub, turn: Turn, _key: str, step: Step) -> None:
         "prompt": prompt,
         "subagent_type": "general-purpose",
     }
+    if step.get("background", not stub.version.old):
+        _send(stub, turn, step, given)
+        return
     turn.say({"type": "tool_use", "id": call, "name": "Agent", "input": given})
     task: Json = {"task_id": agent, "tool_use_id": call}
     stub.out.emit(

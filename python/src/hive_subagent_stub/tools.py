@@ -95,6 +95,11 @@ def _call(step: Step) -> Call:
         if step.get("background"):
             given["run_in_background"] = True
         return Call("Bash", given, step)
+    if "monitor" in step:
+        given = {"command": str(step["monitor"]), "description": str(step.get("description", "x"))}
+        return Call("Monitor", given | {"timeout_ms": 60000, "persistent": False}, step)
+    if "stop_task" in step:
+        return Call("TaskStop", {"task_id": str(step["stop_task"])}, step)
     if "mcp" in step:
         server, _, tool = str(step["mcp"]).partition("/")
         return Call(f"mcp__{server}__{tool}", dict(step.get("args", {})), step)
@@ -202,6 +207,10 @@ def _ask(stub: Stub, call: Call) -> None:
 def _run(stub: Stub, turn: Turn, call: Call) -> Outcome:
     if call.name == "Bash" and "bash" in call.step:
         return _bash(stub, call)
+    if "monitor" in call.step or "stop_task" in call.step:
+        from hive_subagent_stub.background import stop, watch
+
+        return watch(stub, call) if "monitor" in call.step else stop(stub)
     if "mcp" in call.step:
         from hive_subagent_stub.mcp import call_tool
 

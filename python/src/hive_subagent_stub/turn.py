@@ -30,6 +30,7 @@ class Ending:
         self.errors: list[str] = []
         self.overrides: Json = {}
         self.without: list[str] = []
+        self.line_end = True
 
     def fail(self, subtype: str, reason: str | None, error: str) -> None:
         """An ending without text: interrupted, or a limit reached."""
@@ -111,6 +112,9 @@ class Turn:
         self.speaking = False
         if self.inner:
             return
+        self.ending.text = ""  # measured: an answer is what the last message says
+        if stub.tasks is not None and stub.tasks.ended:
+            stub.tasks.tell_within(self)
         if any(m.priority == "now" for m in stub.inbox.queue):
             cut = Aborted("now")
             cut.in_tool = True

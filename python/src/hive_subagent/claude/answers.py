@@ -40,11 +40,12 @@ class Answer:
 
 @dataclass
 class _Said:
-    """One message of the model."""
+    """One message of the model; `after_border`: it was told something right before it."""
 
     id: object
     texts: list[str] = field(default_factory=list)
     used_tool: bool = False
+    after_border: bool = False
 
     @property
     def text(self) -> str:
@@ -91,22 +92,29 @@ class Spoken:
         return next((said.text for said in self._messages() if said.texts), before)
 
     def _answer(self, result: str) -> Answer:
-        messages = list(self._messages())
-        final = messages[0] if messages else None
-        if final is not None and final.texts and not final.used_tool:
-            # otherwise the result was made of something else, such as a command's output
-            if not result.strip() or result.strip() == final.texts[-1].strip():
-                return Answer(final.text)
-            return Answer(result)
+        final: list[_Said] = []
+        for said in self._messages():
+            if said.used_tool or (final and final[-1].after_border):
+                break
+            final.append(said)
+        texts = [text for said in final for text in reversed(said.texts)]
+        if texts and (not result.strip() or result.strip() == texts[0].strip()):
+            # the parts of one that was cut at the limit of its length belong together as they are
+            return Answer("".join(said.text for said in reversed(final)))
         if result.strip():
+            # made of something else, such as a command's output
             return Answer(result)
-        before = next((said.text for said in messages if said.texts), "")
+        before = self.last_text
         return Answer(before, beside_tool=bool(before))
 
     def _messages(self) -> Iterator[_Said]:
         """The messages in the kept lines, the last first."""
         said: _Said | None = None
         for line in reversed(self._lines):
+            if line is protocol.BORDER:
+                if said is not None:
+                    said.after_border = True
+                continue
             event = protocol.parse(line) or {}
             message = event.get("message")
             # claude speaks in the model's place where the API fails

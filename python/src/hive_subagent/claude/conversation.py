@@ -22,6 +22,7 @@ from hive_subagent.claude.outcome import (
     was_aborted,
 )
 from hive_subagent.claude.retries import number, retry_of
+from hive_subagent.claude.stop_hooks import StopHooks
 from hive_subagent.models import ApiRetry, OpenTool
 
 Event = Mapping[str, Any]
@@ -85,6 +86,7 @@ class Conversation:
     last_line_at: float = field(init=False)
     background: Background = field(init=False)
     spoken: Spoken = field(default_factory=Spoken)
+    stop_hooks: StopHooks = field(default_factory=StopHooks)
     _working: bool = False
     _continues: bool = False
     _retry: tuple[Event, float] | None = None
@@ -209,6 +211,7 @@ class Conversation:
                 self.directory = directory
         tool = self._open_tools.name_of(event.get("tool_use_id"))
         self.background.system(event, tool, working=self._working)
+        self.stop_hooks.system(event)
 
     def _result(self, event: Event) -> None:
         if event.get("parent_tool_use_id") is not None:
@@ -217,6 +220,7 @@ class Conversation:
         self._working = False
         self._open_tools.clear()
         self.background.result(event)
+        self.stop_hooks.result(final_text(event))
         if asked_nothing(event) and tells_of_task(event):
             # another turn tells of that task: of two that end at once, or before our first message
             # where a session is resumed whose task was cut (measured with 2.1.332)
@@ -287,6 +291,8 @@ class Conversation:
         if event.get("parent_tool_use_id") is not None:
             return
         self._go_on()
+        if event.get("type") == "user":
+            self.stop_hooks.user(event, content)
         for part in content if isinstance(content, list) else ():
             if isinstance(part, dict):
                 self._open_tools.block(part, self.clock())

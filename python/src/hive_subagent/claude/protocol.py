@@ -21,6 +21,13 @@ _TOOL = b'"tool_use"'
 # raw, as a key: within a text its quotation marks are escaped
 _RESULT = b'"type":"result"'
 _OF_AGENT = b'"parent_tool_use_id":"'
+_USER = b'{"type":"user"'
+# a message that ran into the limit of its length is continued in another (2.1.332 says so)
+_CUT_SHORT = b'"text":"Output token limit hit.'
+_HEAD = 200
+
+BORDER = b""
+"""In place of a line that the main agent did not say."""
 
 
 def user_message(text: str, *, uuid: str) -> bytes:
@@ -76,10 +83,21 @@ def tells(line: bytes) -> bool:
 
 
 def spoken_lines(block: bytes, lines: Sequence[bytes]) -> list[bytes]:
-    """Those of a block's lines that the main agent said, in order; its subagents' are left out."""
-    if _OF_AGENT not in block:
+    """Those of a block's lines that the main agent said, in order; its subagents' are left out.
+
+    `BORDER` stands where it was told something in between: a tool's result, a hook's feedback.
+    """
+    if _USER not in block and _OF_AGENT not in block:
         return [line for line in lines if line.startswith(_MODEL)]
-    return [line for line in lines if line.startswith(_MODEL) and _OF_AGENT not in line]
+    return [
+        line if line.startswith(_MODEL) else BORDER
+        for line in lines
+        if line.startswith((_MODEL, _USER)) and _OF_AGENT not in line and not _goes_on(line)
+    ]
+
+
+def _goes_on(line: bytes) -> bool:
+    return line.startswith(_USER) and _CUT_SHORT in line[:_HEAD]
 
 
 def is_result(head: bytes) -> bool:

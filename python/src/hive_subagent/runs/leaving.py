@@ -7,13 +7,42 @@ from collections.abc import Callable
 
 import anyio
 
+from hive_subagent.claude.commands import as_known
 from hive_subagent.claude.outcome import Exit
 from hive_subagent.claude.process import RunningClaude
+from hive_subagent.containment.interface import Enclosure
+from hive_subagent.models import ProcessInfo
 from hive_subagent.runs.background import BackgroundWait
 from hive_subagent.runs.ladder import Ladder
 
 LAST_WORD_S = 2.0
 """Seconds that a process which does not exit has between SIGTERM and the end of its tree."""
+
+CLOSING_S = 1.0
+"""Seconds that what claude had started has to end after it: its MCP servers, say."""
+
+MOST_LEFT = 20
+"""Processes that an ending names."""
+
+_LOOK_S = 0.05
+
+
+async def left_behind(claude: RunningClaude, enclosure: Enclosure) -> tuple[ProcessInfo, ...]:
+    """What a claude that has exited left running, and does not end by itself."""
+    if claude.exit is None:
+        return ()
+    found: tuple[ProcessInfo, ...] = ()
+    with anyio.move_on_after(CLOSING_S):
+        while True:
+            try:
+                alive = as_known(enclosure.processes())
+            except OSError:  # the end itself says that it cannot look
+                return ()
+            found = tuple(process for pid, process in alive.items() if pid != claude.pid)
+            if not found:
+                return ()
+            await anyio.sleep(_LOOK_S)
+    return found[:MOST_LEFT]
 
 
 async def see_out(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Self
 
 from hive_subagent.claude.answers import Answer
+from hive_subagent.claude.conversation import Conversation
 from hive_subagent.claude.outcome import Outcome
 from hive_subagent.containment.interface import Kind, Usage
-from hive_subagent.models import BackgroundTask
+from hive_subagent.models import BackgroundTask, ProcessInfo
 
 
 @dataclass(frozen=True)
@@ -39,15 +41,40 @@ class Signals:
 class Finish:
     """How a run ended, before anybody put it into words. Costs are claude's own figures.
 
-    `answers` are those of its last turn in their order, whatever the outcome.
+    `answers` are those of its last turn in their order, whatever the outcome. `ended_processes`
+    were alive after claude itself had exited. `warning` is claude's own.
     """
 
     outcome: Outcome
     answers: tuple[Answer, ...]
     ended_background: tuple[BackgroundTask, ...]
+    ended_processes: tuple[ProcessInfo, ...]
+    warning: str | None
     cost_total: float | None
     cost_is_of_the_session: bool
     usage: Usage
+
+    @classmethod
+    def of(
+        cls,
+        outcome: Outcome,
+        heard: Conversation,
+        *,
+        ended_background: tuple[BackgroundTask, ...],
+        ended_processes: tuple[ProcessInfo, ...],
+        usage: Usage,
+    ) -> Self:
+        """The end of a run whose claude said what was `heard`."""
+        return cls(
+            outcome=outcome,
+            answers=tuple(heard.spoken.answers),
+            ended_background=ended_background,
+            ended_processes=ended_processes,
+            warning=heard.stop_hooks.warning,
+            cost_total=heard.cost_total,
+            cost_is_of_the_session=heard.cost_is_of_the_session,
+            usage=usage,
+        )
 
 
 def was_for_memory(usage: Usage, kind: Kind) -> bool | None:

@@ -17,7 +17,7 @@ from hive_subagent.models import BackgroundTask, Cause, Containment, ProcessInfo
 from hive_subagent.runs import prompts
 from hive_subagent.runs.background import BackgroundWait
 from hive_subagent.runs.ladder import Ladder
-from hive_subagent.runs.leaving import see_out
+from hive_subagent.runs.leaving import left_behind, see_out
 from hive_subagent.runs.order import Finish, Order, Signals, was_for_memory
 from hive_subagent.runs.required import without_signals
 from hive_subagent.runs.steering import Steering
@@ -186,6 +186,7 @@ class Run:
             ladder=lambda: self._ladder,
         )
         self._note_background()
+        left = await left_behind(claude, self._enclosure) if self._ladder is None else ()
         await self._end_tree()
         with anyio.move_on_after(DRAIN_S):
             await claude.exited()
@@ -199,12 +200,11 @@ class Run:
         )
         await claude.close()
         self.over.set()
-        return Finish(
-            outcome=outcome,
-            answers=tuple(claude.conversation.spoken.answers),
+        return Finish.of(
+            outcome,
+            claude.conversation,
             ended_background=self._ended_background,
-            cost_total=claude.conversation.cost_total,
-            cost_is_of_the_session=claude.conversation.cost_is_of_the_session,
+            ended_processes=left,
             usage=usage,
         )
 

@@ -169,6 +169,8 @@ def ending_of(
         answers=len(finish.answers) or None,
         result_beside_tool=bool(finish.answers) and finish.answers[-1].beside_tool,
         ended_background=list(finish.ended_background),
+        ended_processes=list(finish.ended_processes),
+        warning=finish.warning,
         turn=run.turn,
         max_turns=run.order.max_turns,
         turn_timeout_s=run.order.turn_timeout_s,
