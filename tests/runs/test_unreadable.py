@@ -58,6 +58,15 @@ async def test_continue_refuses_while_the_record_cannot_be_read(home: House) -> 
     assert home.carrier.registry.live == []
 
 
+async def test_the_id_of_a_session_is_no_way_past_its_record(home: House) -> None:
+    """Issue 10, 2: claude takes an id for a title, and the child went on without its ceiling."""
+    first = await home.run(script(text("x")))
+    record = kept(home.root)
+    for session_id in (first.session_id, record.session_id):
+        with pytest.raises(Refused, match="`continue` it by its name"):
+            await home.supervisor.continue_(session_id, "go on")
+
+
 async def test_a_name_without_a_record_is_known_to_have_none(home: House) -> None:
     """Issue 10, 2: only "no such file" says that."""
     assert home.carrier.records.by_name("child") is None

@@ -46,6 +46,18 @@ def refuse_if_title_is_open(config_dir: Path, title: str, directory: Path) -> No
         raise Refused(refusals.open_elsewhere(name=title, session_id=None, holder=holder))
 
 
+def refuse_if_an_id_of_ours(records: Records, name: str) -> None:
+    """Raise Refused when a name is the id of a session of ours: claude would resume it as a title.
+
+    It would go on without its record, and so without its brief and its ceiling.
+    """
+    if records.holds(name):
+        raise Refused(
+            f"`{name}` is the id of a session of this daemon: `continue` it by its name, which"
+            " `status` shows"
+        )
+
+
 def identify(session: LiveSession, conversation: Conversation) -> bool:
     """Take up the id of a session that claude was asked for by its title; whether it is new."""
     session_id = conversation.session_id

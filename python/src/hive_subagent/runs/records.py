@@ -114,9 +114,7 @@ class Records:
             return
         file = self._folder(record.session_id) / "record.json"
         is_new = not os.path.exists(file)  # Path.exists raises what the disk says
-        self._write(file, record.model_dump_json().encode())
-        if is_new:
-            self._sync(self._sessions)
+        self._write(file, record.model_dump_json().encode(), in_new_folder=is_new)
         if not self._means(record.name, record.session_id):
             self._write(self._names / record.name, record.session_id.encode())
         _, saved = self._unsaved.pop(record.session_id, (None, None))
@@ -175,20 +173,16 @@ class Records:
         self._write(path, content)
         return path
 
-    def _write(self, path: Path, content: bytes) -> None:
+    def _write(self, path: Path, content: bytes, *, in_new_folder: bool = False) -> None:
         try:
             private_directory(path.parent)
             write_private(path, content, durable=True)
+            if in_new_folder:
+                sync_directory(path.parent.parent)
         except ConfigurationError as error:
             raise Refused(str(error)) from None
         except OSError as error:
             raise _unwritable(path, error) from None
-
-    def _sync(self, folder: Path) -> None:
-        try:
-            sync_directory(folder)
-        except OSError as error:
-            raise _unwritable(folder, error) from None
 
     def _means(self, name: str, session_id: str) -> bool:
         try:
@@ -265,6 +259,10 @@ class Records:
         except FileNotFoundError:
             return self._sessions.is_dir()
         return False
+
+    def holds(self, session_id: str) -> bool:
+        """Whether anything is kept of a session of this id."""
+        return is_session_id(session_id) and os.path.lexists(self._sessions / session_id)
 
     def forget(self, session_id: str) -> None:
         """Remove what is kept of an archived session or of one that never began."""

@@ -26,7 +26,7 @@ from hive_subagent.models import (
 from hive_subagent.runs import beginnings, checks, places, wording
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.groups import cancel, find, is_group
-from hive_subagent.runs.holding import refuse_if_title_is_open, take_lock
+from hive_subagent.runs.holding import refuse_if_an_id_of_ours, refuse_if_title_is_open, take_lock
 from hive_subagent.runs.launch import Launch, order_of
 from hive_subagent.runs.looking import Looking
 from hive_subagent.runs.prompts import DEFAULT_TRIGGER, READER_NOTE
@@ -125,6 +125,7 @@ class Supervisor:
         if known is None:
             # existence is claude's business: it answers whether it has such a session there
             known = SessionRecord(name=name, session_id="", dir=str(directory), ours=False)
+            refuse_if_an_id_of_ours(self._carrier.records, name)
             refuse_if_title_is_open(self._settings.claude_config_dir, name, directory)
         elif known.ending is not None and known.ending.turn == 0:
             raise Refused(
