@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+_PIECES = [bytes(size) for size in (1 << 20, 1 << 16, 1 << 12)]
+
 
 class NotAllowed(Exception):
     """No file system can be mounted here; the text says why."""
@@ -40,10 +42,10 @@ class SmallDisk:
     def fill(self) -> None:
         """Leave no room at all."""
         with self._ballast.open("ab", buffering=0) as file:
-            for size in (1 << 20, 1 << 16, 1 << 12):
+            for data in _PIECES:
                 try:
                     while True:
-                        file.write(bytes(size))
+                        file.write(data)
                 except OSError:
                     continue
 
@@ -57,8 +59,9 @@ class SmallDisk:
         over = threading.Event()
 
         def refill() -> None:
-            while not over.wait(0.0005):
-                self.fill()
+            while not over.wait(0.002):
+                if os.statvfs(self.path).f_bfree:
+                    self.fill()
 
         self.fill()
         filling = threading.Thread(target=refill)

@@ -6,11 +6,14 @@ ceiling. A call may be refused.
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,7 +24,7 @@ from mcp.shared.exceptions import MCPError
 
 from chaos.daemon import Daemon
 from chaos.faults import NotAllowed, SmallDisk, no_descriptors, small_disk
-from chaos.ledger import Call, Findings, Violation, judge
+from chaos.ledger import Call, Findings, Notice, Violation, judge
 from chaos.owner import Owner, owner_of
 from chaos.plans import dying, finishing, hanging, refused
 from chaos.storm import SETTINGS
@@ -56,6 +59,7 @@ class Site:
     disk: SmallDisk | None
     chance: Path
     ceilings: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    sessions: dict[str, str] = field(default_factory=dict)
     found: list[Violation] = field(default_factory=list)
     faults: int = 0
     probes: int = 0
@@ -95,8 +99,28 @@ async def machine(root: Path, *, total: int, seed: int) -> Findings:
         finally:
             daemon.abandon()
         notices = [each for each in daemon.notices() if each["kind"] != "delegation"]
+        # the notices name files on this disk
+        wrong = [*judge(_those_that_began(site, notices), notices), *site.found]
     print(f"  {site.faults} spells of faults, {site.probes} children went on", flush=True)
-    return Findings(site.work.calls, notices, [*judge(site.work.calls, notices), *site.found])
+    return Findings(site.work.calls, notices, wrong)
+
+
+def _those_that_began(site: Site, notices: Sequence[Notice]) -> list[Call]:
+    """Without the calls of children that nobody answered and that began nothing.
+
+    Calls of one child come one after the other, so a notice is of the last one before it.
+    """
+    kept = [call for call in site.work.calls if call.name not in site.ceilings]
+    for name in site.ceilings:
+        calls = [call for call in site.work.calls if call.name == name]
+        told = [str(notice["at"]) for notice in notices if notice["name"] == name]
+        ends = [datetime.fromisoformat(at).timestamp() for at in told]
+        for call, after in zip_longest(calls, calls[1:]):
+            until = after.sent if after is not None else math.inf
+            if call.answer != "lost" or any(call.sent <= end < until for end in ends):
+                call.session_id = site.sessions[name]
+                kept.append(call)
+    return kept
 
 
 @contextmanager
@@ -122,6 +146,7 @@ async def _hand_out(site: Site) -> None:
                 if not await owner.make(call):
                     raise AssertionError(call.error)
                 site.ceilings[name] = _flags(call.pid)
+                site.sessions[name] = call.session_id
                 await owner.see_out(call, site.work.token(call.number))
 
 

@@ -155,10 +155,14 @@ class Interventions:
 
     def _leave(self, session: LiveSession) -> None:
         steered = self._steered.pop(session, None)
-        if steered is not None and steered.channel is not None:
+        if steered is None or steered.channel is None:
+            return
+        try:
             steered.channel.output.tell("the run is over")
             steered.channel.close()
             self._forget_later(steered.channel.directory)
+        except OSError as error:  # what is only tidied up must not cost the run its ending
+            log.warning("`%s`: its channel is not tidied up: %s", session.record.name, error)
 
     def _forget_later(self, directory: Path) -> None:
         """Keep the channels of the last ended runs only, and any that holds a parent's words."""
