@@ -9,6 +9,7 @@ import pytest
 
 from hive_subagent.claude import protocol
 from hive_subagent.claude.conversation import Conversation, Phase
+from hive_subagent.claude.outcome import is_answer
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -36,6 +37,9 @@ def played(lines: list[bytes]) -> tuple[Conversation, Stages]:
     stages: Stages = []
     for line in lines:
         conversation.block(line)
+        # no line in between makes it look as if the turn had failed
+        message = conversation.message
+        assert message is None or message.result is None or is_answer(message.result)
         kinds = [task.kind for task in conversation.background.open.values()]
         stage = (conversation.phase, kinds if conversation.phase is BACKGROUND else [])
         if not stages or stages[-1] != stage:
@@ -191,6 +195,8 @@ def test_a_turn_is_over_when_its_background_work_is(
     conversation, went = played(lines_of(version, case))
     assert went == stages
     assert [answer.text for answer in conversation.spoken.answers] == answers
+    assert conversation.message is not None
+    assert conversation.message.result is not None
 
 
 @pytest.mark.parametrize(("version", "case"), [(v, c) for v, c, _, _ in CASES])
