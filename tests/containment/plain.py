@@ -16,6 +16,8 @@ FILES = {
     "cgroup.events": "populated 0\nfrozen 0\n",
     "cgroup.procs": "",
     "cgroup.subtree_control": "cpu memory pids\n",
+    "cpu.weight": "100\n",
+    "io.weight": "default 100\n",
     "cpu.stat": "usage_usec 0\nuser_usec 0\nsystem_usec 0\n",
     "memory.events": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n",
     "memory.events.local": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n",
@@ -23,7 +25,9 @@ FILES = {
     "memory.min": "0\n",
     "memory.oom.group": "1\n",
     "memory.peak": "0\n",
+    "memory.stat": "anon 0\nshmem 0\n",
     "memory.swap.max": "max\n",
+    "pids.events": "max 0\n",
     "pids.max": "max\n",
 }
 

@@ -234,3 +234,50 @@ async def test_a_hundred_runs_leave_no_leaf_and_no_descriptor(
         enclosure.close()
     assert len(os.listdir("/proc/self/fd")) == before
     assert not [name for name in os.listdir(unit) if name.startswith("run-")]
+
+
+async def test_processes_refused_at_the_limit_are_counted_and_logged(
+    contained: Containment, unit: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Issue 10, 18."""
+    enclosure, leaf = contained.open("one"), unit / "run-one"
+    assert enclosure.usage().pids_refused == 0
+    (leaf / "pids.max").write_text("574\n")
+    (leaf / "pids.events").write_text("max 12\n")
+    usage = enclosure.usage()
+    assert (usage.pids_max, usage.pids_refused) == (574, 12)
+    await enclosure.end()
+    assert "refused it 12 processes or threads at its limit of 574" in caplog.text
+    enclosure.close()
+
+
+async def test_a_leaf_that_froze_itself_is_seen_to_be_frozen(
+    contained: Containment, unit: Path
+) -> None:
+    """Issue 10, 19."""
+    enclosure = contained.open("one")
+    assert not enclosure.usage().frozen
+    (unit / "run-one/cgroup.events").write_text("populated 1\nfrozen 1\n")
+    assert enclosure.usage().frozen
+    (unit / "run-one/cgroup.events").write_text("populated 0\nfrozen 0\n")
+    await enclosure.end()
+    enclosure.close()
+
+
+async def test_memory_of_no_living_run_is_what_the_unit_has_beyond_its_leaves(
+    contained: Containment, unit: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Issue 10, 20: files in /dev/shm outlive their run, and the next one dies of them."""
+    enclosure = contained.open("one")
+    assert contained.left_memory() == 0
+    (unit / "memory.stat").write_text(f"anon 5\nshmem {300 << 20}\n")
+    (unit / "run-one/memory.stat").write_text(f"anon 5\nshmem {100 << 20}\n")
+    assert contained.left_memory() == 200 << 20
+    set_events(unit, "memory.events.local", oom=1, oom_kill=0)
+    set_events(unit / "run-one", oom=0, oom_kill=1)
+    usage = enclosure.usage()
+    assert (usage.oom_scope, usage.left_memory_bytes) == ("service", 200 << 20)
+    await enclosure.end()
+    enclosure.close()
+    assert "300 MiB of shared memory belong to no living run" in caplog.text
+    assert caplog.text.count("belong to no living run") == 1

@@ -41,6 +41,19 @@ def test_in_the_subgroup_supervisor_the_unit_is_ours_and_gets_its_controllers(
     assert (unit / "cgroup.subtree_control").read_text() == "+memory +pids"
 
 
+def test_the_daemon_goes_before_its_runs_where_the_kernel_can_weigh(tmp_path: Path) -> None:
+    """Issue 10, 17: with the weight of one run it missed its watchdog beside 24 that began."""
+    hierarchy, unit = plain_unit(tmp_path)
+    (unit / "cgroup.controllers").write_text("cpu io memory pids\n")
+    assert isinstance(find(hierarchy), Delegation)
+    for name in ("cpu.weight", "io.weight"):
+        assert (unit / "supervisor" / name).read_text() == "10000"
+    for name in ("cpu.weight", "io.weight"):
+        (unit / "supervisor" / name).unlink()
+    assert isinstance(find(hierarchy), Delegation)
+    assert not (unit / "supervisor" / "cpu.weight").exists()
+
+
 def test_a_kernel_that_will_not_share_the_cpu_among_runs_is_no_hindrance(tmp_path: Path) -> None:
     """Real-time processes in the unit: it answers EINVAL, here to the first word written."""
 

@@ -69,7 +69,8 @@ async def in_thread(
 
     _run(function, args, what, hand_over)
     timeout_s = FILE_TIMEOUT_S if timeout_s is None else timeout_s
-    with anyio.move_on_after(timeout_s):
+    # a client that hangs up amid this ends no call half-way: the run that it asked for begins
+    with anyio.move_on_after(timeout_s, shield=True):
         return await answer
     answer.cancel()
     raise _no_answer(what, timeout_s)

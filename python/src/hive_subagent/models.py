@@ -113,12 +113,14 @@ class Undelivered(Frozen):
 class Processes(Frozen):
     """The living processes of a run: `running` have or want a CPU or a disk now.
 
-    `stopped` ones go on only when somebody lets them: SIGSTOP, or a debugger.
+    `stopped` ones go on only when somebody lets them: SIGSTOP, or a debugger. Where `frozen` is
+    true the run's cgroup is frozen, and none of them runs.
     """
 
     running: int
     sleeping: int
     stopped: int = 0
+    frozen: bool = False
 
 
 class Previous(Frozen):
@@ -136,7 +138,9 @@ class RunFigures(Frozen):
     own words for a failure. `resets_at` is when the limit ends that a run failed at (RFC 3339,
     UTC), `last_text` the last that a run said which gave no answer. `oom_kills` counts the
     processes that the kernel killed for memory, claude or its tools, at the limit that `oom_scope`
-    names. `cost_usd` is this run's share. `result` holds as many `answers`; where
+    names. `pids_refused` counts the processes and threads that it refused at the run's limit of
+    `pids_max`. `left_memory_bytes` is shared memory of the service that belongs to no living run.
+    `cost_usd` is this run's share. `result` holds as many `answers`; where
     `result_beside_tool` is true, the last of them is what the turn said before its last tool call,
     since it ended without a word. `ended_background` are the background tasks that ended with the
     run, `ended_processes` what it left behind otherwise. `warning` is claude's own.
@@ -165,6 +169,9 @@ class RunFigures(Frozen):
     memory_max_bytes: int | None = None
     oom_kills: int | None = None
     oom_scope: OomScope | None = None
+    pids_max: int | None = None
+    pids_refused: int | None = None
+    left_memory_bytes: int | None = None
     containment: Containment | None = None
 
 
@@ -208,11 +215,15 @@ class StartReply(Frozen):
 
 
 class StatusReply(Frozen):
-    """The structured answer of `status` without a name; `left_out` counts who did not fit."""
+    """The structured answer of `status` without a name; `left_out` counts who did not fit.
+
+    `left_memory_bytes` is shared memory of the service that belongs to no living run.
+    """
 
     containment: Containment
     sessions: list[SessionView]
     left_out: int = 0
+    left_memory_bytes: int | None = None
 
 
 class WaitReply(Frozen):

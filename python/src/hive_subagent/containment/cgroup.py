@@ -109,6 +109,7 @@ class CgroupEnclosure(SessionEnclosure):
         if ended.complete:
             self._last = self.usage()
             self._tell_changes()
+            self._tell_pids()
         living = {info.pid for info in ended.survivors}
         told = {info.pid: info for info in struck if info.pid not in living}
         told |= {info.pid: info for info in ended.killed if info.pid not in told}
@@ -130,6 +131,16 @@ class CgroupEnclosure(SessionEnclosure):
         """The limit that was set and does not hold."""
         was = self._limits["memory.max"] or ""
         return int(was) if was.isdigit() and self.leaf.read("memory.max") != was else None
+
+    def _tell_pids(self) -> None:
+        refused = self.leaf.keyed("pids.events").get("max")
+        if refused:
+            logger.warning(
+                "run %s: the kernel refused it %d processes or threads at its limit of %s",
+                self.entry.run_id,
+                refused,
+                self.leaf.read("pids.max"),
+            )
 
     def _tell_changes(self) -> None:
         for name, now in self._limits_now().items():
@@ -175,6 +186,11 @@ class CgroupEnclosure(SessionEnclosure):
             oom_kills=self._oom.kills,
             oom_survived=None if self._oom.kills is None else self._oom.survived,
             oom_scope=self._oom.scope,
+            pids_max=self.leaf.number("pids.max"),
+            pids_refused=self.leaf.keyed("pids.events").get("max"),
+            frozen=self.leaf.keyed("cgroup.events").get("frozen") == 1,
+            # adding it up looks at every leaf: only where it says why a run died
+            left_memory_bytes=self._leaves.left_memory() if self._oom.scope == "service" else None,
         )
 
     def close(self) -> None:
@@ -182,4 +198,5 @@ class CgroupEnclosure(SessionEnclosure):
         self._oom_watch = None
         self._oom.close()
         self._leaves.remove(self.leaf)
+        self._leaves.tell_left_memory()
         super().close()

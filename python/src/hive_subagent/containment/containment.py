@@ -132,6 +132,10 @@ class Containment:
     def kind(self) -> Kind:
         return "session" if self._leaves is None else "cgroup"
 
+    def left_memory(self) -> int | None:
+        """Bytes of shared memory that belong to no living run; None where that is not known."""
+        return None if self._leaves is None else self._leaves.left_memory()
+
     @property
     def reaper_progress(self) -> float:
         """Monotonic seconds of the reaper's last pass; it comes at least every five seconds."""

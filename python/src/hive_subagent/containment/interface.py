@@ -27,6 +27,11 @@ class Usage:
     those of them that the root outlived, by a second at least. So a root that died of a SIGKILL
     nobody here sent was killed for memory if, and only if, the first is the greater one.
     `oom_scope` says at which limit the last of them died.
+
+    `pids_max` is the limit of processes and threads, `pids_refused` how often the kernel refused
+    one at it. `frozen` says that the run's cgroup is frozen: nothing in it runs until it is thawed.
+    `left_memory_bytes` is what the unit holds that belongs to no living run, such as files in
+    /dev/shm that ended runs left.
     """
 
     cpu_s: float | None
@@ -39,6 +44,10 @@ class Usage:
     oom_kills: int | None = None
     oom_survived: int | None = None
     oom_scope: OomScope | None = None
+    pids_max: int | None = None
+    pids_refused: int | None = None
+    frozen: bool = False
+    left_memory_bytes: int | None = None
 
 
 class Enclosure(Protocol):

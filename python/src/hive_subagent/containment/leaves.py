@@ -17,6 +17,9 @@ logger = logging.getLogger(__name__)
 
 RUN_PREFIX = "run-"
 
+LEFT_WORTH_TELLING = 64 << 20
+"""Bytes of memory without a living run from which on the log tells of it."""
+
 
 class Leaves:
     """All leaves of one daemon."""
@@ -28,6 +31,7 @@ class Leaves:
         self.watches = Watches()
         self._pids_max = pids_max
         self._open: dict[Path, int | None] = {}
+        self._left_told = 0
 
     def make(self, run_id: str, *, memory_max: int | None) -> Cgroup:
         """A leaf with its limits set. Raises Refused, leaving nothing."""
@@ -83,6 +87,35 @@ class Leaves:
                 self._limit(leaf, memory_max)
             except OSError as error:
                 logger.error("cgroup %s: limits not taken: %s", path, error.strerror)
+
+    def left_memory(self) -> int | None:
+        """Bytes of shared memory that the unit holds and no living run, nor the daemon.
+
+        Files in /dev/shm stay charged to the unit when the run that wrote them has ended, and the
+        next run that needs the room is killed for it. None where the kernel does not say.
+        """
+        whole = self.unit.keyed("memory.stat").get("shmem")
+        if whole is None:
+            return None
+        try:
+            parts = [child.keyed("memory.stat").get("shmem", 0) for child in self.unit.children()]
+        except OSError:
+            return None
+        return max(0, whole - sum(parts))
+
+    def tell_left_memory(self) -> None:
+        """Tell the log once, and again when it has doubled."""
+        left = self.left_memory() or 0
+        if left < LEFT_WORTH_TELLING:
+            self._left_told = 0
+        elif left >= 2 * self._left_told:
+            self._left_told = left
+            logger.warning(
+                "cgroup %s: %d MiB of shared memory belong to no living run: ended runs left files"
+                " in /dev/shm or other tmpfs; remove those that nobody needs",
+                self.unit.path,
+                left >> 20,
+            )
 
     def is_open(self, leaf: Cgroup) -> bool:
         """Whether it was made here and has not been removed since."""

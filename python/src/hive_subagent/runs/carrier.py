@@ -21,13 +21,13 @@ from hive_subagent.containment import Containment, Enclosure
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.models import Cause, FailureCause, StartReply, State, StopReason
 from hive_subagent.runs import refusals, wording
-from hive_subagent.runs.endings import limit_lost, remaining
+from hive_subagent.runs.endings import not_kept
 from hive_subagent.runs.happenings import finished, started, warn_of_missing_servers
 from hive_subagent.runs.holding import archive, identify, put_away, settle_in, take_lock
-from hive_subagent.runs.launch import Launch, McpAccess, grant_for, invoke, may_write_reports
+from hive_subagent.runs.launch import Launch, McpAccess, grant_for, invoke, launch_slots
 from hive_subagent.runs.records import Ending, Records
 from hive_subagent.runs.registry import Registry
-from hive_subagent.runs.results import keep_answers
+from hive_subagent.runs.results import keep_answers, may_write_reports
 from hive_subagent.runs.run import Run
 from hive_subagent.runs.session import LiveSession, ended_view, ending_of, now, previous_of
 from hive_subagent.runs.steering import Steering, Steerings
@@ -53,6 +53,7 @@ class Carrier:
     tasks: TaskGroup
     steerings: Steerings | None = None
     events: EventFeed = field(default_factory=EventFeed)
+    slots: anyio.CapacityLimiter = field(default_factory=launch_slots)
 
     async def launch(self, launch: Launch) -> tuple[StartReply, bool]:
         """Start the run; returns at its first event, and whether there was one.
@@ -101,7 +102,9 @@ class Carrier:
             grant = await grant_for(launch, self.settings, self.access, run_id, token=token)
             invocation = invoke(launch, self.settings, grant, enclosure.environment)
             try:
-                if await run.begin(invocation, confirm_s=self.settings.resume_confirm_s):
+                async with self.slots:
+                    lives = await run.begin(invocation, confirm_s=self.settings.resume_confirm_s)
+                if lives:
                     self._confirm(session, launch, run, answer)
                     await run.turns()
             finally:
@@ -252,18 +255,16 @@ class Carrier:
             # what it may not do itself, we do not do for it
             missed.append(wording.reports_left(reports))
             reports = []
-        if kept.problem is not None:
-            missed.append(kept.problem)
-        if run.remains:
-            missed.append(remaining(run.remains))
-        if (set_to := finish.usage.memory_max_lost) is not None:
-            missed.append(limit_lost(set_to, finish.usage.memory_max_bytes))
+        missed += not_kept(
+            [kept.problem],
+            remains=run.remains,
+            limit=finish.usage.memory_max_lost,
+            holds=finish.usage.memory_max_bytes,
+        )
         await self._tell(session, reports, missed)
         dead = ", ".join(f"{p.pid} ({p.command})" for p in run.died.values()) or "nothing else"
-        reason = record.ending.stop_reason if record.ending else None
-        log.info(
-            "run %s of `%s` ended: %s; died with it: %s", run.run_id, record.name, reason, dead
-        )
+        how = f"{ending.stop_reason}; died with it: {dead}"
+        log.info("run %s of `%s` ended: %s", run.run_id, record.name, how)
 
     def _miss(self, launch: Launch, claude: RunningClaude) -> str | None:
         """What is said where claude had no such session, or several."""

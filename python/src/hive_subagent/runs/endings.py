@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from hive_subagent.models import Cause, SessionView, State, StopReason
 from hive_subagent.runs.advice import advice
+from hive_subagent.runs.limits import left_memory, pids_refused, size
 from hive_subagent.runs.prompts import turns
 from hive_subagent.visible import on_one_line
 
@@ -27,7 +29,7 @@ def quoted(words: str) -> str:
 
 def ending(view: SessionView) -> str:
     """How the last run of a session ended: the whole text of its notice."""
-    parts = [ending_sentence(view) + tools_lost(view)]
+    parts = [ending_sentence(view) + tools_lost(view) + pids_refused(view)]
     if missing := servers_missing(view):
         parts.append(missing)
     if said := last_text(view):
@@ -160,17 +162,18 @@ def killed_by(view: SessionView) -> str:
 
 
 def _oom(view: SessionView) -> str:
-    peak = f"; its peak was {_size(view.peak_memory_bytes)}" if view.peak_memory_bytes else ""
+    peak = f"; its peak was {size(view.peak_memory_bytes)}" if view.peak_memory_bytes else ""
     return f"the kernel killed claude {_at_which_limit(view)}{peak}"
 
 
 def _at_which_limit(view: SessionView) -> str:
     match view.oom_scope:
         case "run":
-            limit = f" of {_size(view.memory_max_bytes)}" if view.memory_max_bytes else ""
+            limit = f" of {size(view.memory_max_bytes)}" if view.memory_max_bytes else ""
             return f"at this run's own limit{limit}"
         case "service":
-            return "at the limit of the whole service"
+            left = left_memory(view.left_memory_bytes)
+            return f"at the limit of the whole service{f' ({left.strip()})' if left else ''}"
         case _:
             return "at a limit above this service's, or the machine's own"
 
@@ -203,6 +206,22 @@ def servers_missing(view: SessionView) -> str:
     return f"MCP servers that did not connect, so that it has none of their tools: {named}."
 
 
+def not_kept(
+    problems: Iterable[str | None], *, remains: str, limit: int | None, holds: int | None
+) -> list[str]:
+    """What a notice says of promises that did not hold: a sentence each.
+
+    `problems` are sentences already, `remains` what is not known to be dead, `limit` the memory
+    limit that did not hold, `holds` the one at the end.
+    """
+    said = [problem for problem in problems if problem is not None]
+    if remains:
+        said.append(remaining(remains))
+    if limit is not None:
+        said.append(limit_lost(limit, holds))
+    return said
+
+
 def remaining(what: str) -> str:
     """What is said where an end has not been seen to be one."""
     return (
@@ -213,15 +232,8 @@ def remaining(what: str) -> str:
 
 def limit_lost(set_to: int, holds: int | None) -> str:
     """What a notice says of a memory limit that its run, most likely, has changed."""
-    now = f"was {_size(holds)}" if holds is not None else "was none"
+    now = f"was {size(holds)}" if holds is not None else "was none"
     return (
-        f"Its memory limit of {_size(set_to)} did not hold: at the end there {now}. Something with"
+        f"Its memory limit of {size(set_to)} did not hold: at the end there {now}. Something with"
         " its user has changed it, most likely itself."
     )
-
-
-def _size(size: int) -> str:
-    for unit, power in (("GiB", 3), ("MiB", 2), ("KiB", 1)):
-        if size >= 1024**power:
-            return f"{size / 1024**power:.4g} {unit}"
-    return f"{size} bytes"

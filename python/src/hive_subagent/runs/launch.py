@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from hive_subagent.blocking import in_thread
+import anyio
+
 from hive_subagent.claude.holders import TranscriptLock
 from hive_subagent.claude.invocation import Invocation, build_argv, child_environment
-from hive_subagent.claude.write_rules import has_write_rule
-from hive_subagent.errors import Refused
 from hive_subagent.permissions import TOP, Permissions
 from hive_subagent.runs.order import Order
 from hive_subagent.runs.records import SessionRecord
@@ -71,25 +69,22 @@ def _reached_directly(host: str) -> list[str]:
     return ["localhost", "127.0.0.1", "::1", "[::1]", host, *([f"[{host}]"] if ":" in host else [])]
 
 
+LAUNCHES_PER_CORE = 4
+"""Runs that begin at the same time for each core; the next ones wait within their call.
+
+A claude that starts takes a core for half a second. Thirty at once on one core took the daemon the
+time to pet its watchdog.
+"""
+
+
+def launch_slots() -> anyio.CapacityLimiter:
+    """The limit of how many runs begin at the same time."""
+    return anyio.CapacityLimiter(LAUNCHES_PER_CORE * len(os.sched_getaffinity(0)))
+
+
 def permissions_of(record: SessionRecord, settings: Settings) -> Permissions:
     """What a session may do: never above what the daemon's settings are now."""
     return settings.ceiling.meet(record.permissions or TOP)
-
-
-async def may_write_reports(record: SessionRecord, settings: Settings) -> bool:
-    """Whether a subagent may write into files of its choice, so that the daemon may do it for it.
-
-    Not where any rule on a tool that writes exists: only claude can tell which files it is about.
-    """
-    allowed = permissions_of(record, settings)
-    sources = "" if allowed.confined else settings.setting_sources
-    if not allowed.writes_anywhere:
-        return False
-    look = partial(has_write_rule, settings.claude_config_dir, Path(record.dir), sources)
-    try:
-        return not await in_thread(look, what=f"claude's settings in {record.dir}")
-    except Refused:
-        return False
 
 
 def order_of(record: SessionRecord, prompt: str, settings: Settings) -> Order:

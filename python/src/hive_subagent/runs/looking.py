@@ -13,6 +13,7 @@ from hive_subagent.models import SessionView, StatusReply, WaitReply
 from hive_subagent.runs import checks, wording
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.groups import find, is_group
+from hive_subagent.runs.limits import left_memory
 from hive_subagent.runs.records import Unreadable
 from hive_subagent.runs.session import LiveSession, ended_view
 from hive_subagent.runs.several import MOST, Several, briefly, several
@@ -120,12 +121,15 @@ class Looking:
         return several(views, lead=lead, transcript=self._transcript)
 
     def _status(self, told: Several) -> tuple[StatusReply, str]:
+        left = self.carrier.containment.left_memory()
         reply = StatusReply(
             containment=self.carrier.containment.kind,
             sessions=told.sessions,
             left_out=told.left_out,
+            left_memory_bytes=left,
         )
-        return reply, told.text or "No subagent has run in this daemon's life."
+        text = told.text or "No subagent has run in this daemon's life."
+        return reply, f"{text}\n{memory.strip()}" if (memory := left_memory(left)) else text
 
     def _with_transcript(self, view: SessionView) -> SessionView:
         if not view.result_cut or view.transcript is not None:

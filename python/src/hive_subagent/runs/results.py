@@ -5,14 +5,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
 
-from hive_subagent.errors import SubagentError
+from hive_subagent.blocking import in_thread
+from hive_subagent.claude.write_rules import has_write_rule
+from hive_subagent.errors import Refused, SubagentError
+from hive_subagent.runs.launch import permissions_of
 from hive_subagent.runs.order import Finish
-from hive_subagent.runs.records import Records
+from hive_subagent.runs.records import Records, SessionRecord
 from hive_subagent.runs.text import fit
+from hive_subagent.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -67,3 +72,19 @@ def content_of(answers: Sequence[str], *, limit: int = FILE_LIMIT) -> bytes:
     if len(whole) <= limit and len(data) <= limit:
         return data
     return data[: limit - len(_CUT)].decode("utf-8", "ignore").encode() + _CUT
+
+
+async def may_write_reports(record: SessionRecord, settings: Settings) -> bool:
+    """Whether a subagent may write into files of its choice, so that the daemon may do it for it.
+
+    Not where any rule on a tool that writes exists: only claude can tell which files it is about.
+    """
+    allowed = permissions_of(record, settings)
+    sources = "" if allowed.confined else settings.setting_sources
+    if not allowed.writes_anywhere:
+        return False
+    look = partial(has_write_rule, settings.claude_config_dir, Path(record.dir), sources)
+    try:
+        return not await in_thread(look, what=f"claude's settings in {record.dir}")
+    except Refused:
+        return False

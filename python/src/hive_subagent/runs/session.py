@@ -189,7 +189,12 @@ def _not_connected(conversation: Conversation | None) -> list[McpServerStatus]:
 
 
 def _processes(usage: Usage) -> Processes:
-    return Processes(running=usage.running, sleeping=usage.sleeping, stopped=usage.stopped)
+    return Processes(
+        running=usage.running,
+        sleeping=usage.sleeping,
+        stopped=usage.stopped,
+        frozen=usage.frozen,
+    )
 
 
 def _figures(usage: Usage) -> dict[str, Any]:
@@ -199,6 +204,9 @@ def _figures(usage: Usage) -> dict[str, Any]:
         "memory_max_bytes": usage.memory_max_bytes,
         "oom_kills": usage.oom_kills,
         "oom_scope": usage.oom_scope,
+        "pids_max": usage.pids_max,
+        "pids_refused": usage.pids_refused,
+        "left_memory_bytes": usage.left_memory_bytes,
     }
 
 

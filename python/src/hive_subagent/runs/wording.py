@@ -25,6 +25,7 @@ from hive_subagent.runs.endings import (
     servers_missing,
     tools_lost,
 )
+from hive_subagent.runs.limits import frozen, pids_refused
 from hive_subagent.visible import on_one_line
 
 BROKEN = "the daemon itself failed at this; its log has the trace"
@@ -73,7 +74,7 @@ def line(view: SessionView) -> str:
         case _ if view.stop_reason is None:
             return describe(view)
         case _:
-            return ending_sentence(view, whole=False) + tools_lost(view)
+            return ending_sentence(view, whole=False) + tools_lost(view) + pids_refused(view)
 
 
 def brief(view: SessionView) -> str:
@@ -152,7 +153,7 @@ def _signs_of_life(view: SessionView) -> str:
         )
     if missing := servers_missing(view):
         told.append(missing)
-    return " ".join(told) + tools_lost(view)
+    return " ".join(told) + tools_lost(view) + pids_refused(view) + frozen(view)
 
 
 def _at_least(view: SessionView) -> str:
