@@ -17,6 +17,7 @@ from bench import (
     interrupt,
     intervention,
     start,
+    storm,
     stream,
     turns,
 )
@@ -31,6 +32,7 @@ PARTS = {
     "intervention": intervention,
     "hook": hook_start,
     "delegation": delegation,
+    "storm": storm,
 }
 
 

@@ -77,13 +77,14 @@ class Daemon:
     async def ready(self) -> None:
         """Wait until the process started last serves. Raises NotReady."""
         with anyio.fail_after(READY_S):
-            while not self._serves():
+            while not self.serves():
                 if self._process is None or self._process.poll() is not None:
                     tail = self.log.read_text(errors="replace")[-2000:]
                     raise NotReady(f"the daemon ended before it served; its log ends:\n{tail}")
                 await anyio.sleep(0.005)
 
-    def _serves(self) -> bool:
+    def serves(self) -> bool:
+        """Whether the process started last is ready; from then on `url` is its own."""
         try:
             about = json.loads((self.runtime / "daemon.json").read_bytes())
         except FileNotFoundError:

@@ -66,9 +66,9 @@ class PendingConnections:
 
     def look(self) -> None:
         """Hand over what is whole and close what is over, `AT_ONCE` of them at most."""
-        for number, _ in self._epoll.poll(0, AT_ONCE):
+        for number, events in self._epoll.poll(0, AT_ONCE):
             if (pending := self._by_number.get(number)) is not None:
-                self._look_at(pending)
+                self._look_at(pending, ended=events != select.EPOLLIN)
 
     def end_before(self, then: float) -> None:
         """Close those that were accepted before `then`."""
@@ -83,7 +83,7 @@ class PendingConnections:
             self._drop(pending)
         self._epoll.close()
 
-    def _look_at(self, pending: Pending) -> None:
+    def _look_at(self, pending: Pending, *, ended: bool) -> None:
         try:
             # left where it is, for the one who serves it
             said = pending.socket.recv(HEADER_BYTES, socket.MSG_PEEK)
@@ -91,12 +91,13 @@ class PendingConnections:
             return
         except OSError:
             said = b""
-        if not said:
-            self._drop(pending)
-        # what begins like this is no request: it is refused at once
-        elif said[0] <= 0x20 or len(said) >= HEADER_BYTES or _END.search(said):
+        # what begins with white space is no request: it is refused at once
+        if said and (said[0] <= 0x20 or len(said) >= HEADER_BYTES or _END.search(said)):
             self._forget(pending)
             self._hand_over(pending)
+        elif ended:
+            # the rest of the header never comes
+            self._drop(pending)
 
     def _drop(self, pending: Pending) -> None:
         pending.dropped = True
