@@ -4,6 +4,7 @@ import json
 import shlex
 
 UNIT = "hive-subagent-daemon.service"
+SOCKET = "hive-subagent-daemon.socket"
 CLIENT = "python3 /etc/hive-test/client.py"
 CGROUP = f"/sys/fs/cgroup/system.slice/{UNIT}"
 STATE = "/var/lib/hive-subagent"

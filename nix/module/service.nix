@@ -42,6 +42,17 @@ let
     RuntimeDirectoryMode = "0700";
   };
 
+  # systemd takes addresses, no names; behind another name the daemon binds its port by itself
+  given = cfg.settings.host or "127.0.0.1";
+  address =
+    if given == "localhost" then
+      "127.0.0.1"
+    else if lib.hasInfix ":" given then
+      "[${given}]"
+    else
+      given;
+  isAddress = lib.hasInfix ":" given || builtins.match "[0-9.]+" address != null;
+
   memory = {
     # one subagent that is killed for memory must not take the daemon, which has to tell of it,
     # nor the others; systemd's own default is to stop the whole unit
@@ -107,10 +118,28 @@ let
 in
 {
   config = lib.mkIf cfg.enable {
+    # systemd holds the port, so that while the daemon restarts nobody else can take it and be sent
+    # the owner's token; calls wait in the queue meanwhile
+    systemd.sockets = lib.mkIf isAddress {
+      hive-subagent-daemon = {
+        description = "Port of the supervisor of nested Claude Code sessions";
+        wantedBy = [ "sockets.target" ];
+        socketConfig = lib.mapAttrs (_: lib.mkDefault) {
+          ListenStream = "${address}:${toString config.hyperhive.mcp.subagentHttpPort}";
+          Backlog = 4096;
+          # an address that comes up later, of a VPN say
+          FreeBind = true;
+          FileDescriptorName = "http";
+        };
+      };
+    };
+
     systemd.services.hive-subagent-daemon = {
       description = "Supervisor of nested Claude Code sessions";
       wantedBy = [ "multi-user.target" ];
-      after = [ "network.target" ];
+      # not `requires`: where the port is taken the daemon itself says so, and ends with 3
+      wants = lib.optional isAddress "hive-subagent-daemon.socket";
+      after = [ "network.target" ] ++ lib.optional isAddress "hive-subagent-daemon.socket";
       # a daemon that keeps dying is left alone after a while
       startLimitIntervalSec = 300;
       startLimitBurst = 10;

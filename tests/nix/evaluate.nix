@@ -33,4 +33,6 @@ rec {
   servers = config': builtins.fromJSON config'.environment.etc."hyperhive/extra-mcp.json".text;
   daemon = config': builtins.fromJSON config'.hyperhive.subagent.configFile.text;
   unit = config': config'.systemd.services.hive-subagent-daemon;
+  # null where systemd does not hold the port
+  socket = config': config'.systemd.sockets.hive-subagent-daemon or null;
 }

@@ -49,6 +49,7 @@ let
         StartLimitBurst = service.startLimitBurst;
         StartLimitIntervalSec = service.startLimitIntervalSec;
       }
+      // lib.optionalAttrs (service.wants != [ ]) { Wants = toString service.wants; }
       // lib.optionalAttrs (service.restartTriggers != [ ]) {
         X-Restart-Triggers = "/nix/store/00000000000000000000000000000000-X-Restart-Triggers-hive-subagent-daemon";
       }
@@ -67,6 +68,21 @@ let
       WantedBy=${toString service.wantedBy}
     '';
 
+  socketText =
+    socket:
+    ''
+      [Unit]
+      Description=${socket.description}
+
+      [Socket]
+    ''
+    + lines socket.socketConfig
+    + ''
+
+      [Install]
+      WantedBy=${toString socket.wantedBy}
+    '';
+
   render =
     modules:
     let
@@ -77,6 +93,9 @@ let
     {
       "hive-subagent-daemon.service" = unitText (evaluate.unit config);
       "hive-subagent.json" = config.hyperhive.subagent.configFile.text;
+    }
+    // lib.optionalAttrs (evaluate.socket config != null) {
+      "hive-subagent-daemon.socket" = socketText (evaluate.socket config);
     }
     // lib.mapAttrs' (path: file: lib.nameValuePair (baseNameOf path) file.text) (
       lib.filterAttrs (_: file: file.text != null) config.environment.etc

@@ -8,7 +8,8 @@ port = machine.succeed(
 port = int(port)
 
 with subtest("a stranger takes the port"):
-    machine.succeed(f"systemctl stop {UNIT}")
+    # the socket unit would hold the port
+    machine.succeed(f"systemctl stop {SOCKET} {UNIT}")
     machine.succeed(f"systemd-run --unit stranger python3 -m http.server --bind 127.0.0.1 {port}")
     machine.wait_for_open_port(port, "127.0.0.1")
 

@@ -2,6 +2,7 @@
 { lib, evaluate }:
 let
   unit = ours: evaluate.unit (evaluate.config [ { hyperhive.subagent = ours; } ]);
+  socket = ours: evaluate.socket (evaluate.config [ { hyperhive.subagent = ours; } ]);
   line = name: ours: (unit ours).serviceConfig.${name} or null;
 in
 {
@@ -15,6 +16,36 @@ in
       25
       22
       75
+    ];
+  };
+  "test systemd holds the port of the entry, wherever the daemon listens" = {
+    expr = map (host: (socket { settings = { inherit host; }; }).socketConfig.ListenStream) [
+      "127.0.0.1"
+      "localhost"
+      "0.0.0.0"
+      "::1"
+    ];
+    expected =
+      let
+        port = toString (evaluate.config [ ]).hyperhive.mcp.subagentHttpPort;
+      in
+      [
+        "127.0.0.1:${port}"
+        "127.0.0.1:${port}"
+        "0.0.0.0:${port}"
+        "[::1]:${port}"
+      ];
+  };
+  "test behind a name that systemd cannot listen on the daemon binds its port by itself" = {
+    expr = [
+      (socket { settings.host = "box.lan"; })
+      (unit { settings.host = "box.lan"; }).wants
+      (unit { }).wants
+    ];
+    expected = [
+      null
+      [ ]
+      [ "hive-subagent-daemon.socket" ]
     ];
   };
   "test the limit of the whole service is systemd's, and swap does not soften it" = {

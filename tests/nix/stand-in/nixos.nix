@@ -28,6 +28,7 @@ let
       };
       wantedBy = list unitName;
       after = list unitName;
+      wants = list unitName;
       restartTriggers = list types.unspecified;
       path = list (types.either types.package types.str);
       environment = mkOption {
@@ -38,6 +39,16 @@ let
       startLimitBurst = mkOption { type = types.int; };
       unitConfig = section;
       serviceConfig = section;
+    };
+  };
+  socket = types.submodule {
+    options = {
+      description = mkOption {
+        type = types.singleLineStr;
+        default = "";
+      };
+      wantedBy = list unitName;
+      socketConfig = section;
     };
   };
 in
@@ -65,6 +76,10 @@ in
           };
         }
       );
+      default = { };
+    };
+    systemd.sockets = mkOption {
+      type = types.attrsOf socket;
       default = { };
     };
     systemd.services = mkOption {

@@ -18,9 +18,11 @@ from pathlib import Path
 STORE = "/nix/store/00000000000000000000000000000000-"
 OURS = "/opt/hive-subagent"
 UNIT = "hive-subagent-daemon.service"
+SOCKET = "hive-subagent-daemon.socket"
 # where each rendered file goes
 PLACES = {
     UNIT: f"/etc/systemd/system/{UNIT}",
+    SOCKET: f"/etc/systemd/system/{SOCKET}",
     "hive-subagent.json": f"{STORE}hive-subagent.json",
     "extra-mcp.json": "/etc/hyperhive/extra-mcp.json",
     "50-subagent-intervention.json": (
@@ -30,6 +32,7 @@ PLACES = {
 }
 LINKS = {
     f"/etc/systemd/system/multi-user.target.wants/{UNIT}": f"../{UNIT}",
+    f"/etc/systemd/system/sockets.target.wants/{SOCKET}": f"../{SOCKET}",
     f"{STORE}hive-subagent": OURS,
     f"{STORE}claude-code/bin/claude": f"{OURS}/bin/hive-subagent-stub-claude",
     **{

@@ -1,0 +1,39 @@
+# agent: scout
+"""While the daemon restarts nobody else can take its port, and a call waits. Issue 10, 14."""
+
+import time
+
+about = json.loads(machine.succeed("cat /run/hive-subagent/daemon.json"))
+port = int(about["url"].rpartition(":")[2])
+# by address: while the daemon is gone its daemon.json is gone, too
+THERE = f"--timeout 300 --url http://127.0.0.1:{port}"
+BIND = f'import socket; socket.create_server(("127.0.0.1", {port}))'
+
+with subtest("systemd holds the port and the daemon serves its socket"):
+    assert machine.get_unit_property(SOCKET, "ActiveState") == "active"
+    assert machine.succeed(f"ss -ltnH sport = :{port} | wc -l").strip() == "1"
+    assert json.loads(machine.succeed(f"{CLIENT} health"))["instance"] == about["instance"]
+
+with subtest("nobody else gets it while the daemon is gone, and a call made then is answered"):
+    before = main_pid()
+    machine.succeed(f"systemctl kill --signal SIGKILL --kill-whom main {UNIT}")
+    machine.fail(f"python3 -c {shlex.quote(BIND)}")
+    answered = json.loads(machine.succeed(f"{CLIENT} {THERE} health"))
+    assert answered["instance"] != about["instance"], answered
+    assert wait_for_another(before) == main_pid()
+
+with subtest("a call during a restart waits and succeeds"):
+    machine.succeed(f"systemd-run --unit again --no-block systemctl restart {UNIT}")
+    deadline = time.monotonic() + 120
+    while machine.execute("systemctl is-active -q again")[0] == 0:
+        assert time.monotonic() < deadline
+        call("status", {}, THERE)
+    call("status", {}, THERE)
+
+with subtest("after a stop the next call starts it, unless its socket is stopped too"):
+    machine.succeed(f"systemctl stop {UNIT}")
+    call("status", {}, THERE)
+    machine.succeed(f"systemctl stop {SOCKET} {UNIT}")
+    machine.fail(f"{CLIENT} {THERE} health 2>/dev/null")
+    machine.succeed(f"systemctl start {UNIT}")
+    assert machine.get_unit_property(SOCKET, "ActiveState") == "active"
