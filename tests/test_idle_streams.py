@@ -15,26 +15,10 @@ from starlette.requests import ClientDisconnect
 from support import rpc
 from support.daemon import Daemon
 from support.processes import until
+from support.streams import listen
 from support.stub import HANG, script
 
 from hive_subagent.log_limits import ClientsGone
-
-MODERN = {
-    **rpc.HEADERS,
-    "mcp-protocol-version": "2026-07-28",
-    "mcp-method": "subscriptions/listen",
-}
-META = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientInfo": {"name": "claude-code", "version": "2.1.332"},
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
-LISTEN = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "subscriptions/listen",
-    "params": {"notifications": {"toolsListChanged": True}, "_meta": META},
-}
 
 
 @pytest.fixture
@@ -44,14 +28,6 @@ def connection(world: Daemon) -> Iterator[http.client.HTTPConnection]:
     made = http.client.HTTPConnection(place.hostname or "", place.port, timeout=20)
     yield made
     made.close()
-
-
-def listen(connection: http.client.HTTPConnection) -> http.client.HTTPResponse:
-    """Open the stream that Claude Code 2.1.332 holds open."""
-    connection.request("POST", "/mcp", json.dumps(LISTEN), MODERN)
-    response = connection.getresponse()
-    assert (response.status, response.readline()) == (200, b"event: message\r\n")
-    return response
 
 
 def test_the_idle_stream_of_an_owner_is_ended_first(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from urllib.parse import urlsplit
 
 import anyio
@@ -14,6 +15,7 @@ import pytest
 from support import rpc
 from support.daemon import Daemon
 from support.processes import until
+from support.streams import listen
 from support.stub import HANG, script
 
 from doors.rude import OWNER, Load, connect, head, raw, signal_urls, statuses
@@ -132,6 +134,15 @@ async def test_one_tokens_requests_are_served_one_after_the_other(
         for number in range(OPEN - 4):
             tasks.start_soon(anyio.to_thread.run_sync, ask, number)
     assert replies == [200] * (OPEN - 4)
+
+
+def test_a_stream_that_stays_open_holds_up_no_other_request(guarded: Daemon, url: str) -> None:
+    """Issue 9, 14: claude 2.1.332 listens for changes first, and then never got its tools."""
+    place = urlsplit(url)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=20)
+    with closing(connection):
+        listen(connection, place.path)
+        assert not rpc.call(url, "need_help", {"message": "now what?"}).is_error
 
 
 def test_the_owners_own_requests_have_no_such_bounds(guarded: Daemon) -> None:

@@ -62,9 +62,10 @@ class _Turns:
 class OneAtATime:
     """Serves a subagent's requests one after the other, each of bounded size and shape.
 
-    Nothing is parsed before that. Answers 429 where a token has `OPEN` requests open already, and
-    400 to JSON that is nested too deep or has too many values. Bodies that never end hold up
-    nobody, their own token's other requests included.
+    Nothing is parsed before that. A stream, which stays open, calls `state["let_others"]` and holds
+    up nobody: claude asks for its tools while it listens for changes of them. Answers 429 where a
+    token has `OPEN` requests open already, and 400 to JSON that is nested too deep or has too many
+    values. Bodies that never end hold up nobody, their own token's other requests included.
     """
 
     def __init__(self, app: ASGIApp, *, limit: int) -> None:
@@ -95,8 +96,21 @@ class OneAtATime:
             said = "the request's JSON is nested too deep or has too many values\n"
             await PlainTextResponse(said, 400)(scope, receive, send)
             return
-        async with self._turns[scope["path_params"]["token"]].lock:
+        lock = self._turns[scope["path_params"]["token"]].lock
+        held = True
+
+        def let_others() -> None:
+            nonlocal held
+            if held:
+                held = False
+                lock.release()
+
+        scope["state"]["let_others"] = let_others
+        await lock.acquire()
+        try:
             await self._app(scope, receive, send)
+        finally:
+            let_others()
 
 
 # possessive, and a string without an end counts as one: the time stays linear in the size

@@ -111,6 +111,7 @@ class Messages:
         if "id" in message and method is not None and not _is_id(request_id):
             await _invalid_id()(scope, receive, send)
         elif method == Streams.METHOD:
+            scope["state"].get("let_others", _nothing)()
             await self._streams.serve(self._app, scope, receive, send)
         elif version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
             # since 2026-07-28 a caller cancels by hanging up, and there are no sessions
@@ -161,6 +162,10 @@ class Messages:
         meant = self._under_way.get((session, request_id), [])
         if len(meant) == 1:
             meant[0].cancel()
+
+
+def _nothing() -> None:
+    """For a caller whose requests do not wait for each other."""
 
 
 def _parse(body: bytes) -> dict[str, Any] | None:
