@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
+import anyio.to_thread
 import pytest
 from support.daemon import Daemon
 
@@ -94,18 +98,53 @@ async def test_a_process_that_has_stopped_working_is_not_called_alive(
     listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NOTIFY_SOCKET", listener.getsockname())
-    monkeypatch.setenv("WATCHDOG_USEC", "3000")
-    looks = iter([True, False, False])
+    monkeypatch.setenv("WATCHDOG_USEC", "120000")
+    works = True
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(notify.pet_watchdog, lambda: works)
+        assert await anyio.to_thread.run_sync(heard, listener) == "WATCHDOG=1"
+        works = False
+        await _silence(listener)
+        works = True
+        assert await anyio.to_thread.run_sync(heard, listener) == "WATCHDOG=1"
+        tasks.cancel_scope.cancel()
+    await _silence(listener)
 
-    async def petting() -> None:
-        await notify.pet_watchdog(lambda: next(looks))
 
-    with pytest.raises(RuntimeError, match="StopIteration"):
-        await petting()
-    listener.setblocking(False)
-    assert heard(listener) == "WATCHDOG=1"
-    with pytest.raises(BlockingIOError):
-        heard(listener)
+async def test_a_loop_that_is_late_by_a_period_is_alive_and_one_that_hangs_is_not(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 10, 17: thirty starts at once got the daemon killed by its own watchdog."""
+    monkeypatch.setenv("NOTIFY_SOCKET", listener.getsockname())
+    monkeypatch.setenv("WATCHDOG_USEC", "200000")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(notify.pet_watchdog, lambda: True)
+        await anyio.to_thread.run_sync(heard, listener)
+        # the loop makes no turn from here on: more than a period is no hang ...
+        began = time.monotonic()
+        while time.monotonic() - began < 0.3:
+            assert heard(listener) == "WATCHDOG=1"
+        # ... and it is not petted for ever
+        listener.settimeout(0.2 * notify.HANG_PERIODS)
+        _until_silent(listener)
+        listener.settimeout(20)
+        await anyio.lowlevel.checkpoint()
+        assert await anyio.to_thread.run_sync(heard, listener) == "WATCHDOG=1"
+        tasks.cancel_scope.cancel()
+
+
+async def _silence(listener: socket.socket) -> None:
+    """Read until nothing more comes for the time after which a hang is one."""
+    listener.settimeout(1.0)
+    with anyio.fail_after(60):
+        await anyio.to_thread.run_sync(_until_silent, listener)
+    listener.settimeout(20)
+
+
+def _until_silent(listener: socket.socket) -> None:
+    with contextlib.suppress(TimeoutError):
+        while True:
+            heard(listener)
 
 
 async def test_without_a_watchdog_nothing_is_petted(monkeypatch: pytest.MonkeyPatch) -> None:

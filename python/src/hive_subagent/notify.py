@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import threading
+import time
 from collections.abc import Callable
 from functools import cache
 
@@ -48,10 +50,37 @@ def watchdog_period() -> float | None:
     return int(wanted) / 1e6 if wanted.isdecimal() and for_us else None
 
 
+HANG_PERIODS = 3
+"""Watchdog periods without a turn of the event loop after which it counts as hung."""
+
+
 async def pet_watchdog(alive: Callable[[], bool]) -> None:
-    """Pet systemd's watchdog for as long as `alive` says so; returns where there is none."""
+    """Pet systemd's watchdog while the event loop turns and `alive` says so, until cancelled.
+
+    Returns at once where there is no watchdog. A thread does the petting: on a busy machine the
+    loop can be late by more than a period without hanging. A loop that makes no turn, or an `alive`
+    that says no, for `HANG_PERIODS` is not petted any more, so that systemd replaces the daemon one
+    period later; a process that is stopped as a whole is replaced after one period.
+    """
     period = watchdog_period()
-    while period is not None:
-        if alive():
-            notify("WATCHDOG=1")
-        await anyio.sleep(period / 3)
+    if period is None:
+        return
+    loop_turned = [time.monotonic()]
+    ended = threading.Event()
+
+    def pet() -> None:
+        while True:
+            if time.monotonic() - loop_turned[0] < HANG_PERIODS * period:
+                notify("WATCHDOG=1")
+            if ended.wait(period / 4):
+                return
+
+    thread = threading.Thread(target=pet, name="watchdog", daemon=True)
+    thread.start()
+    try:
+        while True:
+            if alive():
+                loop_turned[0] = time.monotonic()
+            await anyio.sleep(period / 6)
+    finally:
+        ended.set()
