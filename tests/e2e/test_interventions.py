@@ -99,7 +99,10 @@ async def test_a_redirect_keeps_a_turn_without_tools_going(world: World) -> None
         assert await intervene(world, "redirect", "Use plan B.") == "queued"
         thought.set()
         session = await world.ended("lint")
-    assert (session["stop_reason"], session["result"]) == ("turn_ended", "as you say")
+    assert (session["stop_reason"], session["result"]) == (
+        "turn_ended",
+        "my answer\n\nas you say",
+    )
     assert told(world.api.of(named), f"{MARK} Use plan B.") == [0, 1]
 
 
