@@ -13,10 +13,10 @@ from hive_subagent.models import (
     ProcessInfo,
     SessionView,
     State,
-    StatusReply,
     StopReason,
     Undelivered,
 )
+from hive_subagent.replies import StatusReply
 from hive_subagent.runs.endings import quoted
 from hive_subagent.runs.several import ANSWER_LIMIT, STRUCTURED_LIMIT, fit_processes, several
 from hive_subagent.runs.text import fit_json, json_bytes, shares

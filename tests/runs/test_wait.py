@@ -12,7 +12,7 @@ from support.processes import until as until_true
 from support.stub import HANG, script, text
 
 from hive_subagent.errors import Refused
-from hive_subagent.models import WaitReply
+from hive_subagent.replies import WaitReply
 from hive_subagent.runs import waiting
 
 

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 from hive_subagent.bodies import OneAtATime, WholeBodies
 from hive_subagent.guards import LocalNames, LocalOnly, OwnerOnly, TokenHoldersOnly
 from hive_subagent.messages import Messages, PostOnly, Streams
-from hive_subagent.models import Health
+from hive_subagent.replies import Health
 
 PATH = "/mcp"
 

@@ -37,8 +37,8 @@ from hive_subagent.instance import lock_directory, make_way, state_identity
 from hive_subagent.intervention.interventions import Interventions
 from hive_subagent.listening import listen
 from hive_subagent.messages import Streams
-from hive_subagent.models import Health
 from hive_subagent.notify import notify, pet_watchdog, prepare
+from hive_subagent.replies import Health
 from hive_subagent.runs import evidence
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.records import Records

@@ -14,8 +14,9 @@ from hive_subagent.delegation.recovery import KIND, Kept
 from hive_subagent.delegation.schedule import Schedule
 from hive_subagent.delegation.telling import Told, notice
 from hive_subagent.errors import SubagentError
-from hive_subagent.models import Cause, ProcessInfo, SessionView, StartReply, WaitPolicy
+from hive_subagent.models import Cause, ProcessInfo, SessionView, WaitPolicy
 from hive_subagent.notices import ChildEnd
+from hive_subagent.replies import StartReply
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.session import now
 from hive_subagent.todos.owed import ROOM

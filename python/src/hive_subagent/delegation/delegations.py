@@ -13,8 +13,9 @@ from hive_subagent.delegation.delegation import Delegation
 from hive_subagent.delegation.roles import Role
 from hive_subagent.delegation.telling import CHILD_NOTE, accepted
 from hive_subagent.errors import Refused
-from hive_subagent.models import DelegatedChild, DelegateReply, SessionView, WaitPolicy
+from hive_subagent.models import SessionView, WaitPolicy
 from hive_subagent.permissions import CHILD
+from hive_subagent.replies import DelegatedChild, DelegateReply
 from hive_subagent.runs import checks, places
 from hive_subagent.runs.beginnings import notices_go
 from hive_subagent.runs.carrier import Carrier

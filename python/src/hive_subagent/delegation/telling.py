@@ -9,8 +9,9 @@ from pathlib import Path
 
 from hive_subagent.claude import transcripts
 from hive_subagent.delegation.child import end_of
-from hive_subagent.models import Cause, DelegateReply, SessionView, State, WaitPolicy
+from hive_subagent.models import Cause, SessionView, State, WaitPolicy
 from hive_subagent.notices import ChildEnd, Notice, ToldChild
+from hive_subagent.replies import DelegateReply
 from hive_subagent.runs.endings import ending
 from hive_subagent.runs.records import SessionRecord
 from hive_subagent.runs.session import ended_view

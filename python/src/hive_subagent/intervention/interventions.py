@@ -16,7 +16,8 @@ from hive_subagent.files import private_directory
 from hive_subagent.intervention.channel import Channel
 from hive_subagent.intervention.desk import Desk, Keep
 from hive_subagent.intervention.notes import MOST_TEXT, MOST_WAITING, TEXT_LIMIT, Note
-from hive_subagent.models import InterveneReply, InterventionKind
+from hive_subagent.models import InterventionKind
+from hive_subagent.replies import InterveneReply
 from hive_subagent.runs import checks
 from hive_subagent.runs.registry import REMEMBERED
 from hive_subagent.runs.session import LiveSession

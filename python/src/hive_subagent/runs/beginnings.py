@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hive_subagent.models import SessionView, StartReply, State
+from hive_subagent.models import SessionView, State
+from hive_subagent.replies import StartReply
 from hive_subagent.runs.endings import killed_by, quoted, tools_lost
 
 

@@ -19,7 +19,8 @@ from hive_subagent.claude.outcome import Failed, words
 from hive_subagent.claude.process import RunningClaude
 from hive_subagent.containment import Containment, Enclosure
 from hive_subagent.errors import Refused, SubagentError
-from hive_subagent.models import Cause, FailureCause, StartReply, State, StopReason
+from hive_subagent.models import Cause, FailureCause, State, StopReason
+from hive_subagent.replies import StartReply
 from hive_subagent.runs import refusals, wording
 from hive_subagent.runs.endings import not_kept
 from hive_subagent.runs.happenings import finished, started, warn_of_missing_servers

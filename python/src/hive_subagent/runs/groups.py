@@ -9,7 +9,8 @@ from typing import Protocol
 import anyio
 
 from hive_subagent.errors import Refused
-from hive_subagent.models import Cause, InterruptReply, ProcessInfo, SessionView
+from hive_subagent.models import Cause, ProcessInfo, SessionView
+from hive_subagent.replies import InterruptReply
 from hive_subagent.runs import wording
 from hive_subagent.runs.several import fit_processes
 from hive_subagent.runs.text import near

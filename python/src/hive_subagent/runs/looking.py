@@ -9,7 +9,8 @@ import anyio
 
 from hive_subagent.claude import transcripts
 from hive_subagent.errors import Refused
-from hive_subagent.models import SessionView, StatusReply, WaitReply
+from hive_subagent.models import SessionView
+from hive_subagent.replies import StatusReply, WaitReply
 from hive_subagent.runs import checks, wording
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.groups import find, is_group

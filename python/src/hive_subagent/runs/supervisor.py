@@ -15,14 +15,8 @@ import anyio
 from hive_subagent.claude import transcripts
 from hive_subagent.claude.holders import TranscriptLock
 from hive_subagent.errors import Refused
-from hive_subagent.models import (
-    Cause,
-    InterruptReply,
-    SessionView,
-    StartReply,
-    StatusReply,
-    WaitReply,
-)
+from hive_subagent.models import Cause, SessionView
+from hive_subagent.replies import InterruptReply, StartReply, StatusReply, WaitReply
 from hive_subagent.runs import beginnings, checks, places, wording
 from hive_subagent.runs.carrier import Carrier
 from hive_subagent.runs.groups import cancel, find, is_group

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 from hive_subagent.models import (
     BackgroundTask,
-    InterruptReply,
     OpenTool,
     SessionView,
     State,
     StopReason,
     Undelivered,
 )
+from hive_subagent.replies import InterruptReply
 from hive_subagent.runs.endings import (
     ending,
     ending_sentence,

@@ -15,13 +15,8 @@ from pydantic import Field
 from hive_subagent import __version__
 from hive_subagent.delegation.delegations import Delegations
 from hive_subagent.intervention.interventions import Interventions
-from hive_subagent.models import (
-    InterruptReply,
-    InterveneReply,
-    InterventionKind,
-    StartReply,
-    WaitReply,
-)
+from hive_subagent.models import InterventionKind
+from hive_subagent.replies import InterruptReply, InterveneReply, StartReply, WaitReply
 from hive_subagent.runs.groups import is_group
 from hive_subagent.runs.supervisor import Supervisor
 from hive_subagent.runs.wishes import Wishes

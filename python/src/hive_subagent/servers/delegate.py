@@ -9,7 +9,8 @@ from mcp.types import CallToolResult
 from pydantic import BaseModel, ConfigDict, Field
 
 from hive_subagent.delegation.delegations import MOST_TASKS, Delegations, Task
-from hive_subagent.models import DelegateReply, WaitPolicy
+from hive_subagent.models import WaitPolicy
+from hive_subagent.replies import DelegateReply
 from hive_subagent.servers.answers import OptionalText, answering
 
 
