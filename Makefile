@@ -2,11 +2,13 @@
 PYTHON ?= python3
 CLAUDE ?=
 BIN := .venv/bin
+# tests find our programs on PATH first
+test e2e chaos soak bench: export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 # tests mostly wait for processes, so one more at a time than this machine has cores
 JOBS ?= $(shell echo $$(($$(nproc) + 1)))
 
-.PHONY: setup test lint demo e2e chaos soak bench nix-test vm-test clean
+.PHONY: setup test lint demo e2e chaos soak bench nix-test nix-build-check vm-test clean
 
 # the stamp is remade when the dependencies change; EXTRAS widens what is installed
 EXTRAS ?= dev
@@ -33,6 +35,7 @@ lint: setup
 	$(BIN)/ruff format --check --config python/pyproject.toml .
 	cd python && ../$(BIN)/mypy src ../tests ../chaos ../bench
 	cd python && ../$(BIN)/lint-imports
+	$(BIN)/python tests/absolute_paths.py
 
 # the real CLI, offline; needs npm once
 e2e: setup
@@ -62,6 +65,11 @@ bench:
 # needs no Nix and no root where a modern Nix is on PATH; UPDATE=1 writes what is committed anew
 nix-test:
 	PYTHON=$(PYTHON) tests/nix/run
+
+# the package in an imitation of Nix's build sandbox, with the locked nixpkgs' versions; needs no
+# Nix, and no root where user namespaces are allowed; ARGS="../tests/hook -x" goes to pytest
+nix-build-check: setup
+	JOBS=$(JOBS) PYTHON=$(BIN)/python tests/nix/build/run $(ARGS)
 
 # SCENARIOS="stop oom" picks some; the first run makes the image (a minute), later ones reuse it
 vm-test:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from chaos.daemon import BIN, Daemon
+from chaos.daemon import STUB, Daemon
 from mcp import Client
 
 from hive_subagent.claude import protocol
@@ -23,7 +23,6 @@ from hive_subagent.claude.invocation import build_argv
 
 ROOT = Path(__file__).parents[1]
 CALL_S = 120.0
-STUB = str(BIN / "hive-subagent-stub-claude")
 
 
 def directive(*steps: dict[str, Any], turns: list[list[dict[str, Any]]] | None = None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,14 @@ from typing import Any
 
 import anyio
 
-BIN = Path(sys.executable).parent
+
+def find(name: str) -> str:
+    """One of our programs: on PATH, else beside the interpreter."""
+    return shutil.which(name) or str(Path(sys.executable).with_name(name))
+
+
+DAEMON = find("hive-subagent-daemon")
+STUB = find("hive-subagent-stub-claude")
 ELSEWHERE = "elsewhere"
 """A directory below `work_dir` for sessions that do not live in it."""
 
@@ -36,7 +44,7 @@ class Daemon:
         self,
         root: Path,
         *,
-        program: Sequence[str | Path] = (BIN / "hive-subagent-daemon",),
+        program: Sequence[str | Path] = (DAEMON,),
         environment: Mapping[str, str] | None = None,
         **settings: Any,
     ) -> None:
@@ -146,7 +154,7 @@ class Daemon:
             "state_dir": str(self.state),
             "runtime_dir": str(self.runtime),
             "claude_config_dir": str(self.claude),
-            "claude_bin": str(BIN / "hive-subagent-stub-claude"),
+            "claude_bin": STUB,
             "work_dir": str(self.work),
             **self._settings,
         }

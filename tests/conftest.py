@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from support.daemon import Daemon
+from support.daemon import PROGRAM, Daemon
+
+ID_LIMIT = 60
 
 # shells start their background jobs deaf to it, and what the tests start would inherit that
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
@@ -58,3 +60,16 @@ def _until_its_end(made: Daemon) -> Iterator[Daemon]:
             made.process.kill()
             made.process.wait()
         print(made.log if made.log_file.exists() else "")  # shown where a test failed
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """A long value is cut in a test's name, which logs and reports repeat (issue 11, 20)."""
+    if isinstance(val, str | bytes) and len(val) > ID_LIMIT:
+        start = val[:ID_LIMIT] if isinstance(val, str) else val[:ID_LIMIT].decode("latin-1")
+        return f"{start}...{len(val)}"
+    return None  # pytest's own
+
+
+def pytest_report_header() -> str:
+    """Which daemon is tested: one on PATH comes before the one beside the interpreter."""
+    return f"hive-subagent-daemon: {PROGRAM}"

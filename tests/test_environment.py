@@ -167,7 +167,7 @@ def test_unknown_variables_are_reported_with_the_name_that_was_meant() -> None:
         "HIVE_SUBAGENT_RUN": "a:b",
         "HIVE_SUBAGENT_SOCKET": "/s",
         "HIVE_SUBAGENT_STUB_VERSION": "2.1.197",
-        "PATH": "/bin",
+        "PATH": "/somewhere",
     }
     lines = environment.warnings(given, Settings.model_fields)
     assert [line.partition(" ")[0] for line in lines] == [

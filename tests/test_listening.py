@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 import pytest
-from support import rpc
+from support import programs, rpc
 from support.daemon import Daemon
 from support.processes import until
 from support.stub import HANG, script
@@ -44,7 +44,7 @@ def passing(
     manager.write_text(MANAGER)
     command = f'exec "$0" "$@" {moves}'
     arguments = [sys.executable, str(manager), str(len(sockets)), names, pid]
-    world.launcher = ("/bin/bash", "-c", command, *arguments)
+    world.launcher = (programs.BASH, "-c", command, *arguments)
     world.inherited = tuple(range(first, first + len(sockets)))
     try:
         yield
@@ -158,7 +158,7 @@ def test_what_cannot_be_served_ends_the_daemon_with_one_line(world: Daemon, kind
 def test_a_descriptor_that_is_no_socket_ends_the_daemon_with_one_line(world: Daemon) -> None:
     world.environment |= {"LISTEN_FDS": "1"}
     program = 'export LISTEN_PID=$$; exec "$0" "$@" 3</dev/null'
-    world.launcher = ("/bin/bash", "-c", program)
+    world.launcher = (programs.BASH, "-c", program)
     process: subprocess.Popen[bytes] = world.spawn()
     assert process.wait(60) == 2
     assert "LISTEN_FDS names descriptor 3" in world.log

@@ -10,6 +10,7 @@ from hive_subagent.claude.commands import COMMAND_LIMIT, command_of
 from hive_subagent.claude.invocation import build_argv
 
 SNAPSHOT = (
+    # not run here
     "/bin/bash -c source /c/shell-snapshots/snapshot-bash-1796095076882-d96zv5.sh 2>/dev/null"
 )
 EVAL = "eval COMMAND < /dev/null && pwd -P >| /tmp/claude-7e15-cwd"

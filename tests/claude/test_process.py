@@ -11,6 +11,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from support.programs import SLEEP
 
 from hive_subagent.claude.invocation import Invocation
 from hive_subagent.claude.outcome import Exit
@@ -82,7 +83,7 @@ async def test_what_was_written_last_is_read_before_the_exit_is_told() -> None:
 async def test_a_grandchild_that_holds_the_pipes_delays_nothing() -> None:
     code = SAY + (
         "import subprocess\n"
-        "p = subprocess.Popen(['/bin/sleep', '6061'], start_new_session=True)\n"
+        f"p = subprocess.Popen(['{SLEEP}', '6061'], start_new_session=True)\n"
         "say(type='assistant', pid=p.pid)\n"
     )
     async with child(code) as claude:
@@ -119,7 +120,7 @@ def _grandchild() -> int:
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
-                if (entry / "cmdline").read_bytes() == b"/bin/sleep\x006061\x00":
+                if (entry / "cmdline").read_bytes() == f"{SLEEP}\x006061\x00".encode():
                     return int(entry.name)
             except OSError:
                 continue

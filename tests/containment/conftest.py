@@ -15,7 +15,8 @@ import pytest
 from hive_subagent.containment import Containment, Enclosure, Hierarchy
 
 MOUNTS = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
-BASE_ENVIRONMENT = {"PATH": os.environ["PATH"]}
+# a Nix build finds the packages of the tests by PYTHONPATH
+BASE_ENVIRONMENT = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
 
 Run = Callable[..., "Started"]
 

@@ -9,12 +9,13 @@ import signal
 import subprocess
 
 import pytest
+from support.programs import BASH, SETSID, SLEEP
 
 from hive_subagent.containment import Containment, Hierarchy, proc
 
 from .conftest import BASE_ENVIRONMENT, Run, exists, gone, is_alive, until
 
-FOREVER = "exec sleep 1000"
+FOREVER = f"exec {SLEEP} 1000"
 
 ESCAPES = {
     "a plain child": f"bash -c 'echo $$; {FOREVER}' & ",
@@ -24,9 +25,9 @@ ESCAPES = {
     "a process that ignores SIGTERM": (
         "setsid bash -c 'trap \"\" TERM HUP INT; echo $$; while :; do sleep 1000; done' & "
     ),
-    "a wiped environment": f"env -i /bin/bash -c 'echo $$; {FOREVER}' & ",
+    "a wiped environment": f"env -i {BASH} -c 'echo $$; {FOREVER}' & ",
     "a wiped environment after a double fork": (
-        f"( env -i /usr/bin/setsid /bin/bash -c 'echo $$; {FOREVER}' & ) & "
+        f"( env -i {SETSID} {BASH} -c 'echo $$; {FOREVER}' & ) & "
     ),
 }
 
@@ -227,7 +228,7 @@ async def test_the_launcher_adds_nothing_to_the_environment(run: Run) -> None:
     names = set()
     while line := await started.line():
         names.add(line.split("=")[0])
-    assert names - {"_"} == {"PATH", "LANG", "HIVE_SUBAGENT_RUN"}
+    assert names - {"_"} == {*BASE_ENVIRONMENT, "LANG", "HIVE_SUBAGENT_RUN"}
 
 
 async def test_the_launcher_passes_arguments_and_exit_code_untouched(run: Run) -> None:

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.programs import BASH, SETSID, SLEEP
 
 from hive_subagent.containment import Hierarchy
 
 from .conftest import Run, gone, is_alive, real_hierarchy, until
 
-MOVE = """
+MOVE = f"""
 import os, resource, sys
 if os.fork():
     os._exit(0)
@@ -31,11 +32,11 @@ resource.setrlimit(10, (resource.getrlimit(10)[1],) * 2)
 print(os.getpid(), flush=True)
 for fd in range(3):
     os.dup2(os.open("/dev/null", os.O_RDWR), fd)
-os.execve("/bin/bash", ["bash", "-c", sys.argv[3]], {})
+os.execve("{BASH}", ["bash", "-c", sys.argv[3]], {{}})
 """
 
-SLEEP = "exec sleep 1000"
-STORM = "for ((i = 0; i < 1000; i++)); do setsid sleep 1000 & sleep 0.002; done; exec sleep 1000"
+FOREVER = f"exec {SLEEP} 1000"
+STORM = f"for ((i = 0; i < 1000; i++)); do {SETSID} {SLEEP} 1000 & {SLEEP} 0.002; done; {FOREVER}"
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ async def test_a_run_that_moves_itself_is_ended_by_the_kernel_too(
     assert hierarchy.own is not None
     unit = hierarchy.root / hierarchy.own.lstrip("/").split("/")[0]
     run("exec sleep 1000")
-    escaping = run([sys.executable, "-c", MOVE, str(unit / place), "0", SLEEP])
+    escaping = run([sys.executable, "-c", MOVE, str(unit / place), "0", FOREVER])
     moved = int(await escaping.line())
     assert await escaping.exited() == 0
     await until(lambda: "sleep" in Path(f"/proc/{moved}/comm").read_text())
@@ -93,7 +94,7 @@ async def test_a_cgroup_too_deep_for_any_path_hides_nobody_and_holds_nothing_up(
     assert hierarchy.own is not None
     unit = hierarchy.root / hierarchy.own.lstrip("/").split("/")[0]
     run("exec sleep 1000")
-    escaping = run([sys.executable, "-c", MOVE, str(unit / "mine"), "25", SLEEP])
+    escaping = run([sys.executable, "-c", MOVE, str(unit / "mine"), "25", FOREVER])
     moved = int(await escaping.line())
     assert await escaping.exited() == 0
     try:

@@ -5,24 +5,25 @@ from __future__ import annotations
 import sys
 
 import pytest
+from support.programs import BASH, SETSID, SLEEP
 
 from hive_subagent.containment import Containment
 
 from .conftest import Run, gone, is_alive
 from .hosting import HOST, hosted
 
-FOREVER = "exec sleep 1000"
+FOREVER = f"exec {SLEEP} 1000"
 FAMILY = f"""
 bash -c 'echo $$; {FOREVER}' &
 setsid bash -c 'echo $$; {FOREVER}' &
 ( setsid bash -c 'trap "" TERM; echo $$; while :; do sleep 1000; done' & )
-( env -i /usr/bin/setsid /bin/bash -c 'echo $$; {FOREVER}' & )
+( env -i {SETSID} {BASH} -c 'echo $$; {FOREVER}' & )
 sleep 0.3; echo ready; {FOREVER}
 """
 # nothing is left of the run by which it could be told: no environment, no stamp, no parent
 UNMARKED = f"""
-( env -i /usr/bin/setsid /bin/bash -c 'ulimit -S -x unlimited
-  setsid bash -c "echo \\$\\$; {FOREVER}" & exit' & )
+( env -i {SETSID} {BASH} -c 'ulimit -S -x unlimited
+  {SETSID} {BASH} -c "echo \\$\\$; {FOREVER}" & exit' & )
 sleep 0.3; echo ready
 """
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
-import sys
+from pathlib import Path
+
+from support import programs
+
+PROGRAM = programs.ours("hive-subagent-demo")
 
 
 def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The demonstration where PATH has none of our programs, as with `nix run` (issue 11, 2)."""
+    folders = os.environ["PATH"].split(":")
+    strange = [folder for folder in folders if not Path(folder, PROGRAM.name).exists()]
     return subprocess.run(
-        [sys.executable, "-m", "hive_subagent_demo.main", *arguments],
+        [PROGRAM, *arguments],
+        env={**os.environ, "PATH": ":".join(strange)},
         capture_output=True,
         text=True,
         timeout=120,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 
 from support import rpc
 from support.daemon import Daemon
@@ -30,8 +29,8 @@ def assert_harmless(*texts: str) -> None:
 
 
 async def test_the_command_of_a_process_forges_nothing(guarded: Daemon) -> None:
-    named = f"exec -a $'\\e[2J\\nINFO forged' {sys.executable}"
-    name = await guarded.begin(script(bash(f"{named} -c 'import signal; signal.pause()'")))
+    named = "exec -a $'\\e[2J\\nINFO forged' bash"
+    name = await guarded.begin(script(bash(f"{named} -c 'sleep 1000; :'")))
     await guarded.in_tool(name)
     answer = await guarded.call("interrupt", name=name)
     commands = [process["command"] for process in answer.data["processes"]]

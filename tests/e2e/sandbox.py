@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.programs import BASH
+
 # What keeps the CLI quiet is not on the daemon's allow-list; these go through `child_env`.
 QUIET = {
     "DISABLE_TELEMETRY": "1",
@@ -55,7 +57,7 @@ class Sandbox:
             "HOME": str(self.home),
             "TMPDIR": str(self.tmp),
             "LANG": "C.UTF-8",
-            "SHELL": "/bin/bash",
+            "SHELL": BASH,
             "CLAUDE_CONFIG_DIR": str(self.config),
             "ANTHROPIC_BASE_URL": api_url,
             "ANTHROPIC_API_KEY": "not-a-key",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,12 +13,13 @@ from typing import Any
 import anyio
 import anyio.abc
 from mcp import Client
+from support import programs
 
 from e2e import install, processes
 from e2e.fake_api import FakeApi
 from e2e.sandbox import QUIET, Sandbox
 
-DAEMON = Path(sys.executable).parent / "hive-subagent-daemon"
+DAEMON = programs.ours("hive-subagent-daemon")
 READY_S, STOP_S, RUN_S = 30.0, 30.0, 60.0
 
 

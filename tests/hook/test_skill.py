@@ -57,7 +57,7 @@ def test_the_hook_is_copied_out_of_the_environment_that_the_readme_makes(tmp_pat
     (step,) = re.findall(r"```sh\n( +python=.+?)```", (SKILL / "SKILL.md").read_text(), re.DOTALL)
     environment = {
         "HOME": str(tmp_path),
-        "PATH": "/bin:/usr/bin",
+        "PATH": os.environ["PATH"],
         "PYTHONPATH": str(HOOK.parents[1]),
     }
     subprocess.run(["/bin/sh", "-euc", step], cwd=tmp_path, env=environment, check=True, timeout=60)

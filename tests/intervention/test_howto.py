@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -55,7 +56,7 @@ def test_the_shell_finds_the_daemon_where_it_is_by_default(tmp_path: Path) -> No
     finds = block("sh").partition("\nsay()")[0] + '\nprintf %s "$channel"'
 
     def found(**environment: str) -> subprocess.CompletedProcess[str]:
-        given = {"PATH": "/bin:/usr/bin", "HOME": str(tmp_path), **environment}
+        given = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **environment}
         command = ["/bin/sh", "-euc", finds]
         return subprocess.run(command, env=given, capture_output=True, text=True, check=False)
 

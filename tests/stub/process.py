@@ -9,16 +9,17 @@ import queue
 import shutil
 import signal
 import subprocess
-import sysconfig
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from support import programs
+
 Json = dict[str, Any]
 
-PROGRAM = os.path.join(sysconfig.get_path("scripts"), "hive-subagent-stub-claude")
+PROGRAM = str(programs.ours("hive-subagent-stub-claude"))
 TIMEOUT_S = 20.0
 STREAM = ["-p", "--verbose", "--output-format", "stream-json", "--dangerously-skip-permissions"]
 BOTH_WAYS = [*STREAM, "--input-format", "stream-json"]

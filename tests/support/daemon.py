@@ -6,7 +6,6 @@ import itertools
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +14,12 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from support import processes, rpc
+from support import processes, programs, rpc
 from support.owed import last_entry
 from support.rpc import Answer
 from support.stub import STUB
 
-PROGRAM = Path(sys.executable).with_name("hive-subagent-daemon")
+PROGRAM = programs.ours("hive-subagent-daemon")
 CALL_S = 60.0
 
 

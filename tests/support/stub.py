@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
-STUB = Path(sys.executable).with_name("hive-subagent-stub-claude")
+from support import programs
+
+STUB = programs.ours("hive-subagent-stub-claude")
 
 OLD = "2.1.197"
 NEW = "2.1.332"

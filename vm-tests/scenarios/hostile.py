@@ -7,8 +7,9 @@ that what the daemon adopts may be anybody's.
 
 X = "/home/agent/x"
 ESCAPE = """
-import os, resource, sys
+import os, resource, shutil, sys
 
+sleep = shutil.which("sleep")
 me = "/sys/fs/cgroup" + open("/proc/self/cgroup").read().strip().split("::")[1]
 how, last = sys.argv[1:]
 if os.fork():
@@ -30,7 +31,7 @@ resource.setrlimit(10, (resource.getrlimit(10)[1],) * 2)
 null = os.open("/dev/null", os.O_RDWR)
 for fd in range(3):
     os.dup2(null, fd)
-os.execve("/usr/bin/sleep", ["sleep", last], {})
+os.execve(sleep, ["sleep", last], {})
 """
 ME = "me=/sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup); unit=${me%/*}; "
 LOG = f"journalctl -u {UNIT} -o cat --no-pager"

@@ -174,9 +174,9 @@ def _wait_until_ready(daemon: subprocess.Popen[bytes], root: Path) -> str:
 
 
 def _find(program: str) -> str:
-    """A program beside this interpreter, or on PATH."""
-    beside = Path(sys.executable).parent / program
-    found = str(beside) if beside.exists() else shutil.which(program)
+    """A program beside this one or beside the interpreter, else on PATH."""
+    beside = (Path(place).parent / program for place in (sys.argv[0], sys.executable))
+    found = next((str(path) for path in beside if path.exists()), None) or shutil.which(program)
     if found is None:
         raise SystemExit(f"{program} is not there: install it, or name it with --claude")
     return found
