@@ -8,6 +8,7 @@ in
 {
   ofName =
     name:
-    first + lib.mod (lib.fromHexString (lib.substring 0 8 (builtins.hashString "sha256" name))) count;
+    first
+    + lib.mod (lib.fromHexString (lib.substring 0 8 (builtins.hashString "sha256" name))) count;
   range = "${toString first}–${toString (first + count - 1)}";
 }

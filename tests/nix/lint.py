@@ -1,8 +1,9 @@
 """A small lint for Nix files, for machines where nixfmt, statix and deadnix cannot be had.
 
-It reads the syntax tree (tree-sitter-nix) and tells of `with`, bindings and arguments that
-nothing uses, `x = x;` that `inherit` says shorter, tabs, trailing blanks and long lines. Syntax is
-`nix-instantiate --parse`'s business, layout that of `nix fmt` and the flake's formatting check.
+It reads the syntax tree (tree-sitter-nix) and reports `with`, bindings and arguments that nothing
+uses, `x = x;` that `inherit` says shorter, tabs, trailing blanks and, of nixfmt's layout, what
+layout.py knows. Syntax is left to `nix-instantiate --parse`, the rest of the layout to `nix fmt`
+and the flake's formatting check.
 """
 
 from __future__ import annotations
@@ -12,24 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import tree_sitter_nix
+from layout import Finding, calls_beside_their_name, long_lines, text, walk
 from tree_sitter import Language, Node, Parser
 
-LINE_LIMIT = 100
 PARSER = Parser(Language(tree_sitter_nix.language()))
-
-Finding = tuple[int, str]
-
-
-def text(node: Node | None) -> str:
-    """The source of a node; empty where there is none."""
-    return node.text.decode() if node is not None and node.text is not None else ""
-
-
-def walk(node: Node) -> Iterator[Node]:
-    """A node and everything below it."""
-    yield node
-    for child in node.children:
-        yield from walk(child)
 
 
 def used_names(node: Node) -> set[str]:
@@ -108,11 +95,15 @@ def of_lines(source: str) -> Iterator[Finding]:
             yield number, "a tab"
         if line != line.rstrip():
             yield number, "trailing blanks"
-        # a message or a URL cannot be broken
-        if len(line) > LINE_LIMIT and line.count('"') < 2:
-            yield number, f"{len(line)} columns, more than {LINE_LIMIT}"
     if not source.endswith("\n") or source.endswith("\n\n"):
         yield len(source.splitlines()), "must end with one newline"
+
+
+def findings(source: str) -> list[Finding]:
+    """Line, counted from 0, and description of everything that is wrong with a Nix file."""
+    root = PARSER.parse(source.encode()).root_node
+    layout = [*long_lines(source, root), *calls_beside_their_name(root)]
+    return [*of_lines(source), *of_tree(root), *layout]
 
 
 def main(paths: list[str]) -> int:
@@ -120,8 +111,7 @@ def main(paths: list[str]) -> int:
     found = 0
     for path in paths:
         source = Path(path).read_text()
-        tree = PARSER.parse(source.encode())
-        for line, what in sorted([*of_lines(source), *of_tree(tree.root_node)]):
+        for line, what in sorted(findings(source)):
             sys.stdout.write(f"{path}:{line + 1}: {what}\n")
             found += 1
     sys.stdout.write(f"nix-lint: {len(paths)} files, {found} findings\n")

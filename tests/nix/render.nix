@@ -31,7 +31,9 @@ let
         "gnused"
         "systemd"
       ];
-      prefixes = map toString service.path ++ map (n: "/nix/store/00000000000000000000000000000000-${n}") base;
+      prefixes =
+        map toString service.path
+        ++ map (n: "/nix/store/00000000000000000000000000000000-${n}") base;
       environment = service.environment // {
         PATH = lib.concatStringsSep ":" (
           map (p: "${p}/bin") prefixes ++ map (p: "${p}/sbin") prefixes

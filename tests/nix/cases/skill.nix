@@ -6,7 +6,8 @@ let
   etc = ours: (evaluate.config [ { hyperhive.subagent = ours; } ]).environment.etc;
   inClaude = ours: lib.filterAttrs (path: _: lib.hasPrefix "claude-code/" path) (etc ours);
   installed = inClaude { interventionSkill = true; };
-  settings = builtins.fromJSON installed."claude-code/managed-settings.d/50-subagent-intervention.json".text;
+  settings =
+    builtins.fromJSON installed."claude-code/managed-settings.d/50-subagent-intervention.json".text;
 in
 {
   "test nothing is put before an agent's claude unless asked" = {

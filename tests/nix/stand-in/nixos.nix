@@ -7,7 +7,9 @@ let
     type = types.listOf type;
     default = [ ];
   };
-  unitName = types.strMatching "[a-zA-Z0-9@%:_.\\-]+[.](service|socket|device|mount|automount|swap|target|path|timer|scope|slice)";
+  unitName =
+    types.strMatching
+      "[a-zA-Z0-9@%:_.\\-]+[.](service|socket|device|mount|automount|swap|target|path|timer|scope|slice)";
   atom = types.oneOf [
     types.bool
     types.int

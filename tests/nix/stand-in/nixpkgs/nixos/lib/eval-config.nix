@@ -11,11 +11,11 @@ lib.evalModules {
   modules = modules ++ [
     ../../nixos.nix
     {
-      _module.args = { inherit pkgs; };
+      config._module.args = { inherit pkgs; };
       options.boot.isContainer = lib.mkOption { type = lib.types.bool; };
       options.system.stateVersion = lib.mkOption { type = lib.types.str; };
       options.systemd.units = lib.mkOption {
-        default."hive-subagent-daemon.service".text = "";
+        default."hive-subagent-daemon.service".text = "ExecStart=${pkgs.bash}";
       };
     }
   ];
