@@ -29,5 +29,15 @@ with subtest("a subagent runs, ends and is told of once"):
     [notice] = notices("first")
     assert notice["kind"] == "finished", notice
 
+with subtest("a subagent's PATH is the unit's, with nothing of the daemon's own before it"):
+    # issue 11, 7: nixpkgs' wrapper put the daemon's bare Python first
+    looks = 'printf "%s\\n" "$PATH" >path; command -v python3 >>path'
+    start("looker", {"bash": looks}, {"text": "looked"})
+    assert ended("looker")["result"] == "looked"
+    path, python = machine.succeed("cat /home/agent/path").splitlines()
+    environment = shlex.split(machine.succeed(f"systemctl show -P Environment {UNIT}"))
+    assert f"PATH={path}" in environment, (path, environment)
+    assert python == "/run/current-system/sw/bin/python3", python
+
 with subtest("nothing is left of it"):
     assert machine.succeed(AGENTS).split() == [str(main_pid())]

@@ -15,8 +15,9 @@ import tarfile
 import tomllib
 from pathlib import Path
 
-STORE = "/nix/store/00000000000000000000000000000000-"
-OURS = "/opt/hive-subagent"
+from . import programs
+from .programs import OURS, STORE
+
 UNIT = "hive-subagent-daemon.service"
 SOCKET = "hive-subagent-daemon.socket"
 # where each rendered file goes
@@ -51,13 +52,6 @@ BROUGHT = {
     "client.py": ("/etc/hive-test/client.py", 0o644),
     "lookup-mcp.py": ("/usr/bin/lookup-mcp", 0o755),
 }
-PROGRAM = """\
-#!/usr/bin/python3
-import sys
-sys.path[:0] = ["{ours}/code", "{ours}/dependencies"]
-from {module} import {function}
-sys.exit({function}())
-"""
 
 
 def _digest(project: Path, *paths: Path) -> str:
@@ -81,7 +75,9 @@ class Install:
         self._cache = cache
         self._rendered = project / "tests" / "nix" / "rendered"
         python = project / "python"
-        self._code_key = _digest(project, python / "src", python / "pyproject.toml")
+        self._package = project / "nix" / "package.nix"
+        parts = (python / "src", python / "pyproject.toml", self._package)
+        self._code_key = _digest(project, *parts, Path(programs.__file__).resolve())
 
     def key(self, agent: str) -> str:
         """Changes with anything that `archives` would hold."""
@@ -109,7 +105,8 @@ class Install:
         shutil.rmtree(target, ignore_errors=True)
         pip = [sys.executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
         place = ["--root-user-action=ignore", "--no-deps", "--no-compile", "--target", str(target)]
-        subprocess.run([*pip, *place, str(self._project / "python")], check=True)
+        source = ["--no-warn-conflicts", str(self._project / "python")]
+        subprocess.run([*pip, *place, *source], check=True)
         shutil.rmtree(target / "bin", ignore_errors=True)  # made for this machine's Python
         compile_ = ["python3", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash"]
         subprocess.run(["chroot", str(root), *compile_, f"{OURS}/code"], check=True)
@@ -117,11 +114,10 @@ class Install:
         with tarfile.open(archive, "w") as tar:
             tar.add(target, f"{OURS}/code".lstrip("/"), filter=_by_root)
             with (self._project / "python" / "pyproject.toml").open("rb") as file:
-                programs: dict[str, str] = tomllib.load(file)["project"]["scripts"]
-            for name, entry in programs.items():
-                module, function = entry.split(":")
-                text = PROGRAM.format(ours=OURS, module=module, function=function)
-                _add(tar, f"{OURS}/bin/{name}", text, 0o755)
+                scripts: dict[str, str] = tomllib.load(file)["project"]["scripts"]
+            wrapped = programs.are_wrapped(self._package.read_text())
+            for path, text in programs.installed(scripts, wrapped=wrapped).items():
+                _add(tar, path, text, 0o755)
         return archive.read_bytes()
 
     def _files(self, agent: str) -> bytes:
