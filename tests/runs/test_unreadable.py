@@ -15,8 +15,10 @@ from support.house import House, house
 from support.stub import script, text
 
 from hive_subagent.errors import Refused
+from hive_subagent.models import SessionView
 from hive_subagent.permissions import CHILD, TOP
 from hive_subagent.runs import records as records_module
+from hive_subagent.runs import telling, wording
 from hive_subagent.runs.records import Records, SessionRecord, Unreadable
 from hive_subagent.runs.recovery import Recovery
 from hive_subagent.runs.registry import Registry
@@ -71,6 +73,8 @@ async def test_a_name_without_a_record_is_known_to_have_none(home: House) -> Non
     """Issue 10, 2: only "no such file" says that."""
     assert home.carrier.records.by_name("child") is None
     (home.root / "state" / "names").rename(home.root / "away")
+    with pytest.raises(Unreadable, match="No such file or directory"):
+        home.carrier.records.by_name("child")
     (home.root / "state" / "names").write_text("in the way")
     with pytest.raises(Unreadable, match="Not a directory"):
         home.carrier.records.by_name("child")
@@ -189,3 +193,37 @@ async def test_an_ending_that_its_record_does_not_take_is_kept_and_saved_later(
     assert again is not None
     assert again.ending is not None
     assert again.ending.result == "the answer"
+
+
+def test_an_ending_that_is_saved_late_does_not_take_back_the_name(tmp_path: Path) -> None:
+    """Issue 10, 3: after a restart the name meant the archived session, and not the new one."""
+    records = Records(tmp_path / "state")
+    first = kept(tmp_path)
+    saved: list[str] = []
+    with no_room_for_files(1):
+        assert not records.keep(first, lambda: saved.append("first"))
+    second = kept(tmp_path)
+    records.save(second)
+    assert saved == ["first"]
+    assert records.retry() == 0
+    assert records.by_name("child") == second
+    assert Records(tmp_path / "state").by_name("child") == second
+
+
+async def test_a_fault_while_an_ending_is_told_costs_no_notice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 10: the run had its ending by then, and its notice waited for the next daemon."""
+    faults = [ZeroDivisionError("a fault of ours")]
+
+    def ended(view: SessionView) -> str:
+        if faults:
+            raise faults.pop()
+        return wording.ended(view)
+
+    monkeypatch.setattr(telling, "ended", ended)
+    async with house(tmp_path) as home:
+        view = await home.run(script(text("the answer")))
+        assert (view.state, view.message) == ("failed", wording.BROKEN)
+        [notice] = await home.notices()
+    assert notice["kind"] == "failed"

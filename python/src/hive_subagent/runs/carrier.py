@@ -135,9 +135,8 @@ class Carrier:
 
     async def _tell_broken(self, session: LiveSession, run_id: str) -> None:
         """A fault of ours ends a run as failed, and what was promised is told all the same."""
-        told = session.record.ending
         missed = self._missed(session)
-        if not session.owed or (told is not None and told.run_id == run_id):
+        if not session.owed or session.told:
             return
         session.record = session.record.model_copy(
             update={
@@ -159,6 +158,7 @@ class Carrier:
             await tell(session.record, self.outbox, reports, further)
         else:
             session.further = tuple(further)
+        session.told = True
         # after the notice, which is promised room on a full disk and holds the ending, too
         saved = keep_ending(session.record, self.records, self.outbox)
         group = self.registry.groups.get(session.record.delegation or "")

@@ -117,9 +117,11 @@ class Records:
         self._write(file, record.model_dump_json().encode(), in_new_folder=is_new)
         if not self._means(record.name, record.session_id):
             self._write(self._names / record.name, record.session_id.encode())
-        _, saved = self._unsaved.pop(record.session_id, (None, None))
-        if saved is not None:
-            saved()
+        for session_id, (held, saved) in list(self._unsaved.items()):
+            # written later, an ending of the session before would take the name back
+            if session_id == record.session_id or held.name == record.name:
+                del self._unsaved[session_id]
+                saved()
 
     def keep(self, record: SessionRecord, saved: Callable[[], None]) -> bool:
         """Save the ending of a session, now or later; `saved` is called once that is done.
@@ -224,20 +226,20 @@ class Records:
             now = isinstance(error, OSError) and not isinstance(error, Unusable)
             raw = reason_of(error) if isinstance(error, OSError | ValueError) else str(error)
             reason = on_one_line(raw.partition("\n")[0])
-            fix = (
-                "call again"
-                if now
-                else f"put it back, or remove {self._names / name} to go on without it"
-            )
+            fix = f"put it back, or remove {self._names / name} to go on without it"
             raise Unreadable(
-                f"what is kept of subagent `{name}` cannot be read ({reason}): {fix}", now=now
+                f"what is kept of subagent `{name}` cannot be read ({reason}):"
+                f" {'call again' if now else fix}",
+                now=now,
             ) from None
 
     def _read(self, name: str) -> SessionRecord | None:
         try:
             session_id = read_ours(self._names / name).decode().strip()
         except FileNotFoundError:
-            return None
+            if self._names.is_dir():
+                return None
+            raise  # everything is gone: a file system that is not mounted, say
         folder = self._folder(session_id)
         if folder.is_symlink():
             raise ValueError(f"{folder} is a symbolic link")

@@ -48,6 +48,8 @@ class LiveSession:
         self.begun_at: float | None = None
         self.begun = False
         self.owed = False
+        # its ending is with the outbox, or with its delegation
+        self.told = False
         # why it was ended by us as soon as it had begun
         self.given_up: str | None = None
         self.over = anyio.Event()
