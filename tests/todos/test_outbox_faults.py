@@ -263,3 +263,20 @@ def test_the_identities_of_runs_are_found_in_their_files(tmp_path: Path) -> None
     (tmp_path / "owed" / "r9.json").write_text("{")
     assert identities_in(tmp_path) == ["a" * 32, "b" * 32]
     assert (tmp_path / "owed" / "r9.json").exists()
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOTSUP])
+def test_where_nothing_can_be_reserved_a_notice_is_promised_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Issue 10, 3: musl has no substitute for a file system that cannot reserve."""
+
+    def refuse(descriptor: int, offset: int, size: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    outbox = Outbox(tmp_path, [Place("p")])
+    outbox.owe("r1", {"name": "child"})
+    assert entry(tmp_path, "r1")["state"] == "running"
+    assert outbox.settle("r1", make_notice("r1"))
+    assert entry(tmp_path, "r1")["state"] == "owed"

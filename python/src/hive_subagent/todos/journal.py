@@ -7,6 +7,7 @@ does not stop it. A line that a crash cut short is no JSON, and the one before i
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,8 @@ class Journal:
     def create(cls, path: Path, line: bytes, *, room: int) -> Journal:
         """Replace `path` (0600) by a journal of one line with `room` more bytes reserved.
 
+        Nothing is reserved where the file system cannot do that.
+
         Its content is flushed to the disk, its name is not. Raises OSError, and then `path` is as
         it was.
         """
@@ -32,7 +35,7 @@ class Journal:
         made = cls(descriptor, 0)
         try:
             # before the line: on a full disk nothing is written at all
-            os.posix_fallocate(descriptor, 0, len(line) + room)
+            _reserve(descriptor, len(line) + room)
             made.append(line)
             os.replace(draft, path)
         except BaseException:
@@ -65,6 +68,15 @@ class Journal:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+def _reserve(descriptor: int, size: int) -> None:
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except OSError as error:
+        # the file system cannot reserve, and the C library (musl) does not fill in for it
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
 
 
 def lines_of(content: bytes) -> list[bytes]:
