@@ -13,6 +13,7 @@ import anyio
 import pytest
 
 from hive_subagent.claude import bounds
+from hive_subagent.claude.background import ID_LIMIT, MOST_ANNOUNCED, MOST_TASKS, Background
 from hive_subagent.claude.conversation import Conversation
 from hive_subagent.claude.hooks import Say
 from hive_subagent.claude.invocation import Invocation
@@ -88,6 +89,23 @@ def test_too_many_open_tools_break_the_reader() -> None:
     assert "tool calls without a result; the limit is 1000" in stdout.broken
     fits = read(json.dumps({"type": "assistant", "message": {"content": calls[1:]}}).encode())
     assert fits.broken is None
+
+
+def test_background_tasks_that_a_claude_makes_up_do_not_pile_up() -> None:
+    followed = Background()
+    for number in range(2 * MOST_ANNOUNCED):
+        task = {"task_id": f"t{number}-{'x' * 1000}", "run_id": "r" * 1000}
+        followed.system({"subtype": "task_started", **task})
+        followed.tool_result({"backgroundTaskId": task["task_id"]})
+        followed.system({"subtype": "task_notification", "status": "completed", **task})
+    assert list(followed.owed) == [
+        f"t{number}-{'x' * 1000}"[:ID_LIMIT]
+        for number in range(2 * MOST_ANNOUNCED - MOST_TASKS, 2 * MOST_ANNOUNCED)
+    ]
+    assert {task.run_id for task in followed.owed.values()} == {"r" * ID_LIMIT}
+    for number in range(2 * MOST_ANNOUNCED):
+        followed.system({"subtype": "task_started", "task_id": f"u{number}"})
+    assert len(followed._announced) == MOST_ANNOUNCED
 
 
 def test_a_torn_last_line_of_too_many_values_is_left_out() -> None:

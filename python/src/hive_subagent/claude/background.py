@@ -25,8 +25,14 @@ MOST_TASKS = 100
 MOST_SHOWN = 20
 """Tasks that an answer lists."""
 
+MOST_ANNOUNCED = 1_000
+"""Tasks that may yet turn out to be in the background."""
+
 TEXT_LIMIT = 200
 """Characters of a description that are passed on."""
+
+ID_LIMIT = 200
+"""Characters of an id that are compared."""
 
 _KINDS = {
     "local_agent": "agent",
@@ -88,9 +94,9 @@ class Background:
             case "task_updated":
                 patch = event.get("patch")
                 if isinstance(patch, Mapping):
-                    self._status(str(event.get("task_id")), patch.get("status"), working)
+                    self._status(_id(event.get("task_id")), patch.get("status"), working)
             case "task_notification":
-                self._status(str(event.get("task_id")), event.get("status"), working)
+                self._status(_id(event.get("task_id")), event.get("status"), working)
 
     def tool_result(self, result: object) -> None:
         """Take in what a tool's result says to programs: 2.1.197 names a background task there."""
@@ -99,8 +105,10 @@ class Background:
         task_id = result.get("backgroundTaskId")
         if result.get("isAsync") is True or result.get("status") == "async_launched":
             task_id = result.get("agentId")
-        if isinstance(task_id, str) and (task := self._announced.pop(task_id, None)) is not None:
-            self._open(task_id, task)
+        if isinstance(task_id, str):
+            task_id = _id(task_id)
+            if (task := self._announced.pop(task_id, None)) is not None:
+                self._open(task_id, task)
 
     def stop_hook(self, asked: Event) -> None:
         """Take in the input of a Stop hook of the main agent, which lists the open tasks."""
@@ -124,7 +132,7 @@ class Background:
         if "producer" not in origin:  # 2.1.197 does not say which one
             first = next(iter(self.owed), None)
         else:
-            run_id = origin.get("runId")
+            run_id = _text(origin.get("runId"))
             first = next((i for i, task in self.owed.items() if task.run_id == run_id), None)
         if first is not None:
             del self.owed[first]
@@ -134,12 +142,16 @@ class Background:
         return shown(self.open.values(), self.clock())
 
     def _started(self, event: Event, tool: str | None) -> None:
-        task_id = str(event.get("task_id"))
+        task_id = _id(event.get("task_id"))
         known = self.open.get(task_id)
         kind = _kind(tool if tool in _KINDS else event.get("task_type"))
         if known is not None:
             self.open[task_id] = replace(known, kind=kind, run_id=_text(event.get("run_id")))
-        elif not self._lists and event.get("is_backgrounded") is None:
+        elif (
+            not self._lists
+            and event.get("is_backgrounded") is None
+            and len(self._announced) < MOST_ANNOUNCED
+        ):
             self._announced[task_id] = self._task(event, kind)
 
     def _status(self, task_id: str, status: object, working: bool) -> None:
@@ -149,13 +161,18 @@ class Background:
         task = self.open.pop(task_id, None)
         if status not in _UNTOLD:
             if task is not None:
-                self.owed[task_id] = task
+                self._owe(task_id, task)
         elif task is not None and task.kind == "monitor" and not working:
             # nobody has stopped it, its time was up; the turn that tells of it names no run
-            self.owed[task_id] = replace(task, run_id=None)
+            self._owe(task_id, replace(task, run_id=None))
+
+    def _owe(self, task_id: str, task: Task) -> None:
+        self.owed[task_id] = task
+        if len(self.owed) > MOST_TASKS:
+            del self.owed[next(iter(self.owed))]
 
     def _list(self, tasks: Iterable[Event], id_key: str, kind_key: str) -> None:
-        listed = {str(task.get(id_key)): task for task in tasks}
+        listed = {_id(task.get(id_key)): task for task in tasks}
         for task_id in [task_id for task_id in self.open if task_id not in listed]:
             del self.open[task_id]
         for task_id, task in listed.items():
@@ -205,5 +222,9 @@ def _objects(value: object) -> list[Event]:
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
+def _id(value: object) -> str:
+    return str(value)[:ID_LIMIT]
+
+
 def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
+    return _id(value) if isinstance(value, str) else None
