@@ -130,14 +130,15 @@ async def test_nobody_cancels_the_wait_of_another_client(guarded: Daemon) -> Non
     """Each client counts its ids from 0."""
     name = await guarded.begin(script(HANG))
     ours, theirs = session_of(guarded), session_of(guarded)
-    asked = tool("wait", 7, names=[name], timeout_s=3600)
+    asked = tool("wait", 1, names=[name], timeout_s=3600)
     waits = [begin(guarded, asked, Mcp_Session_Id=ours), *(begin(guarded, asked) for _ in "12")]
     for waiting in waits:
         assert statuses(await anyio.to_thread.run_sync(waiting.recv, 65536)) == [200]
-    cancel(guarded, 7, **{"Mcp-Session-Id": theirs})
-    cancel(guarded, 7)
+    cancel(guarded, 1, **{"Mcp-Session-Id": theirs})
+    cancel(guarded, 1)
     cancel(guarded, 8, **{"Mcp-Session-Id": ours})
     cancel(guarded, {"a": 1}, **{"Mcp-Session-Id": ours})
+    cancel(guarded, True, **{"Mcp-Session-Id": ours})
     await guarded.must("interrupt", name=name, force=True)
     for waiting in waits:
         with waiting:

@@ -40,6 +40,20 @@ class PostOnly:
         await self._app(scope, receive, send)
 
 
+class _Answer:
+    """Passes on what an app sends, and knows how far its answer has come."""
+
+    def __init__(self, send: Send) -> None:
+        self.begun = False
+        self.ended = False
+        self._send = send
+
+    async def __call__(self, message: Message) -> None:
+        self.begun = self.begun or message["type"] == "http.response.start"
+        self.ended = message["type"] == "http.response.body" and not message.get("more_body")
+        await self._send(message)
+
+
 class Streams:
     """The streams on which a client hears of changed tools: idle for as long as the daemon runs.
 
@@ -60,25 +74,18 @@ class Streams:
 
     async def serve(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one, until the client hangs up or `close`; its response ends as it should."""
-        begun = ended = False
-
-        async def watched(message: Message) -> None:
-            nonlocal begun, ended
-            begun = begun or message["type"] == "http.response.start"
-            ended = message["type"] == "http.response.body" and not message.get("more_body")
-            await send(message)
-
+        answer = _Answer(send)
         with anyio.CancelScope() as stream:
             self._open.add(stream)
             try:
                 if not self._closed:
-                    await app(scope, receive, watched)
+                    await app(scope, receive, answer)
                     return
             finally:
                 self._open.discard(stream)
-        if not begun:
+        if not answer.begun:
             await PlainTextResponse("the daemon is stopping\n", 503)(scope, receive, send)
-        elif not ended:
+        elif not answer.ended:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
@@ -129,27 +136,20 @@ class Messages:
     async def _cancellable(
         self, key: tuple[str, str | int], scope: Scope, receive: Receive, send: Send
     ) -> None:
-        begun = ended = False
-
-        async def watched(message: Message) -> None:
-            nonlocal begun, ended
-            begun = begun or message["type"] == "http.response.start"
-            ended = message["type"] == "http.response.body" and not message.get("more_body")
-            await send(message)
-
+        sent = _Answer(send)
         with anyio.CancelScope() as cancellation:
             self._under_way[key].append(cancellation)
             try:
-                await self._app(scope, receive, watched)
+                await self._app(scope, receive, sent)
             finally:
                 self._under_way[key].remove(cancellation)
                 if not self._under_way[key]:
                     del self._under_way[key]
-        if not cancellation.cancelled_caught or ended:
+        if not cancellation.cancelled_caught or sent.ended:
             return
         error = {"code": REQUEST_CANCELLED, "message": "Request cancelled"}
         answer = {"jsonrpc": "2.0", "id": key[1], "error": error}
-        if begun:
+        if sent.begun:
             event = f"event: message\r\ndata: {json.dumps(answer)}\r\n\r\n".encode()
             await send({"type": "http.response.body", "body": event, "more_body": False})
         else:
@@ -157,7 +157,7 @@ class Messages:
 
     def _cancel(self, session: str, params: object) -> None:
         request_id = params.get("requestId") if isinstance(params, dict) else None
-        if not isinstance(request_id, str | int):
+        if not _is_id(request_id):
             return
         meant = self._under_way.get((session, request_id), [])
         if len(meant) == 1:
