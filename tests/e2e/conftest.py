@@ -33,15 +33,15 @@ async def world(anyio_backend: str, version: str) -> AsyncIterator[World]:
         pytest.fail(f"Claude Code {version} is not installed: run `make e2e`")
     # short: claude binds unix sockets below TMPDIR, whose paths may not pass 108 bytes
     root = Path(tempfile.mkdtemp(prefix="e2e-"))
-    sandbox = Sandbox(root).create()
+    sandbox = Sandbox(root).create(install.binary(version))
     try:
         async with serve() as api:
             made = World(sandbox, api, version)
             yield made
         if made.log.exists():
             print(made.log.read_text())  # shown where the test failed
-        left = processes.kill_all(sandbox.config)
+        left = processes.kill_all(sandbox.home)
         assert not left, f"left alive: {left}"
     finally:
-        processes.kill_all(sandbox.config)
+        processes.kill_all(sandbox.home)
         shutil.rmtree(root, ignore_errors=True)

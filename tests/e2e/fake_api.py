@@ -65,6 +65,8 @@ class FakeApi:
     def __init__(self) -> None:
         self.url = ""
         self.calls: list[Call] = []
+        self.keys: set[str] = set()
+        """Each `x-api-key` that a call to /v1/messages carried."""
         self.default: Step = say("ok")
         self._scripts: dict[str, list[Step]] = {}
         self._failed: dict[tuple[str | None, int], int] = {}
@@ -105,6 +107,7 @@ class FakeApi:
         )
 
     async def _messages(self, request: Request) -> Response:
+        self.keys.add(request.headers.get("x-api-key", ""))
         call = self._take(json.loads(await request.body()))
         step = call.step
         if isinstance(step, Hang) and not step.in_stream:

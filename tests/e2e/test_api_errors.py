@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from e2e.sandbox import FEW_RETRIES
 from e2e.script import Fail, Say, bash
 from e2e.versions import on_both_versions
 from e2e.world import World
@@ -29,10 +30,8 @@ AT_ONCE = {"retry-after": "0"}
 async def test_an_api_error_fails_the_run_with_its_words_and_its_cause(
     world: World, failure: Fail, words: str, cause: str
 ) -> None:
-    """The result line says subtype "success"; retries are cut by CLAUDE_CODE_MAX_RETRIES.
-
-    Issue 9, 32.
-    """
+    """The result line says subtype "success". Issue 9, 32."""
+    world.environment = FEW_RETRIES
     async with world.daemon():
         await world.start("lint", world.api.script(failure))
         session = await world.ended("lint")
@@ -47,7 +46,7 @@ async def test_an_api_error_fails_the_run_with_its_words_and_its_cause(
 @on_both_versions
 async def test_without_a_login_the_advice_is_for_the_operator(world: World) -> None:
     """Issue 9, 32."""
-    world.environment = {"ANTHROPIC_API_KEY": ""}
+    (world.sandbox.home / ".claude.json").unlink()
     async with world.daemon():
         await world.start("lint", world.api.script())
         session = await world.ended("lint")
@@ -76,6 +75,7 @@ async def test_an_error_that_passes_is_retried_and_the_run_finishes(world: World
 
 
 async def test_a_stream_that_is_cut_is_asked_for_again(world: World) -> None:
+    world.environment = FEW_RETRIES
     named = world.api.script(Say(text="x" * 1000, chunks=10, cut=True))
     async with world.daemon():
         await world.start("lint", named)

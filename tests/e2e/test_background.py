@@ -287,7 +287,7 @@ async def test_a_long_command_in_the_foreground_holds_nothing(world: World) -> N
     named = world.api.script(bash("perl -e 'sleep 4'; true"), say("done"))
     async with world.daemon():
         await world.start("build", named)
-        await until_running(world.sandbox.config, "perl -e sleep 4")
+        await until_running(world.sandbox.home, "perl -e sleep 4")
         session = await world.must("status", name="build")
         while session["state"] == "running":
             assert session["background"] == []

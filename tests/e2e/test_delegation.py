@@ -7,6 +7,7 @@ import pytest
 
 from e2e.handing import delegate, over
 from e2e.processes import until_running
+from e2e.sandbox import FEW_RETRIES
 from e2e.script import Fail, Hang, bash, say, use
 from e2e.versions import on_both_versions
 from e2e.world import World
@@ -55,7 +56,7 @@ async def test_the_first_failure_cancels_the_others_and_leaves_nothing_alive(
             ("worker", world.api.script(say("never"))),
             wait_policy="fail_fast",
         )
-        await until_running(world.sandbox.config, "perl -e sleep 300")
+        await until_running(world.sandbox.home, "perl -e sleep 300")
         await world.api.until(lambda calls: any(isinstance(call.step, Hang) for call in calls))
         (world.sandbox.dir / "go").touch()
         await over(world, reply)
@@ -79,7 +80,7 @@ async def test_a_cancel_ends_the_whole_subtree_running_tools_included(world: Wor
     scripts = [world.api.script(bash(command)) for command in (SLEEP, deaf, SLEEP)]
     async with world.daemon():
         reply = await delegate(world, *[("worker", script) for script in scripts])
-        await until_running(world.sandbox.config, "perl -e sleep 300")
+        await until_running(world.sandbox.home, "perl -e sleep 300")
         await world.api.until(lambda calls: len(calls) >= 2)
         cancelled = await world.must("interrupt", name=reply["delegation"])
         assert cancelled["ended"]
@@ -90,6 +91,7 @@ async def test_a_cancel_ends_the_whole_subtree_running_tools_included(world: Wor
 
 async def test_a_rate_limit_in_one_child_leaves_what_the_others_did(world: World) -> None:
     """R32. The refusal shows in the state while claude waits."""
+    world.environment = FEW_RETRIES
     limited = world.api.script(Fail(status=429, message="slow down"))
     done = world.api.script(say("done all the same"))
     async with world.daemon():

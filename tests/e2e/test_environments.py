@@ -1,21 +1,52 @@
-"""Environments that users have, with nothing set but what keeps the CLI offline."""
+"""Environments that users have, with nothing set but what keeps the CLI offline.
+
+A fresh home of a logged-in user, README's commands, a proxy in the environment. What is set: HOME,
+PATH, ANTHROPIC_BASE_URL (the scripted API), the proxy, which passes nothing on, and as root
+IS_SANDBOX. The temporary folder is the machine's.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import anyio.to_thread
 import pytest
 from support.proxy import Proxy
 from support.readme import ReadmeDaemon
 
-from e2e.sandbox import QUIET
+from e2e.sandbox import API_KEY
 from e2e.script import say, use
 from e2e.versions import on_both_versions
 from e2e.world import World
 
 pytestmark = pytest.mark.e2e
 
-LOGIN = {"primaryApiKey": "sk-ant-api03-not-a-key", "hasCompletedOnboarding": True}
+
+@contextmanager
+def as_the_readme_says(world: World, proxy: Proxy, **further: str) -> Iterator[ReadmeDaemon]:
+    """The daemon of a logged-in user behind a proxy; afterwards nothing of its runs lives."""
+    made = ReadmeDaemon(
+        world.sandbox.root,
+        world.program,
+        ANTHROPIC_BASE_URL=world.api.url,
+        HTTP_PROXY=proxy.url,
+        HTTPS_PROXY=proxy.url,
+        **further,
+    )
+    made.begin_serving()
+    try:
+        yield made
+    finally:
+        assert made.stop() == 0, made.log
+    assert made.children() == {}
+
+
+def told(proxy: Proxy, *secrets: str) -> list[str]:
+    """What a proxy was asked that is for loopback or holds a secret."""
+    named = ("127.0.0.1", "localhost", "/signal/", API_KEY, "Bearer", *secrets)
+    return [asked for asked in proxy.asked if any(name in asked for name in named)]
 
 
 @on_both_versions
@@ -25,27 +56,35 @@ async def test_the_readmes_commands_serve_a_user_who_is_logged_in_behind_a_proxy
     """Issue 9, 14, 15, 25: each child was "Not logged in", and the proxy was sent its token."""
     named = world.api.script(use("mcp__signal__goal_reached", summary="all of it"), say("well"))
     plain = world.api.script(say("done"))
-    with Proxy() as proxy:
-        made = ReadmeDaemon(
-            world.sandbox.root / "readme",
-            world.program,
-            **QUIET,
-            HIVE_SUBAGENT_CHILD_ENV=json.dumps([*QUIET]),
-            ANTHROPIC_BASE_URL=world.api.url,
-            HTTP_PROXY=proxy.url,
-            HTTPS_PROXY=proxy.url,
+    with Proxy() as proxy, as_the_readme_says(world, proxy) as made:
+        session = await made.run("the brief", trigger=plain)
+        assert (session["state"], session["result"]) == ("idle", "done")
+        goal = await made.run("the brief", trigger=named, goal="be done", max_turns=2)
+        assert goal["stop_reason"] == "goal_reached"
+        again = await made.must("continue", name=session["name"], prompt=plain)
+        assert again["session_id"] == session["session_id"]
+        assert (await made.ended(session["name"]))["state"] == "idle"
+    assert world.api.keys == {API_KEY}
+    assert told(proxy, made.token) == []
+
+
+@on_both_versions
+async def test_the_readmes_commands_give_the_tools_to_an_owner_behind_a_proxy(
+    world: World,
+) -> None:
+    """Issue 9, 14: the owner's own Claude Code sent the daemon's token to the proxy as well."""
+    child = world.api.script(say("the linter is happy"))
+    owner = world.api.script(
+        use("ToolSearch", query="select:mcp__subagent__start,mcp__subagent__wait"),
+        use("mcp__subagent__start", name="lint", prompt="the brief", trigger=child),
+        use("mcp__subagent__wait", names=["lint"]),
+        say("now i know"),
+    )
+    with Proxy() as proxy, as_the_readme_says(world, proxy) as made:
+        done = await anyio.to_thread.run_sync(
+            made.own, f"have it linted {owner}", "-p", "--dangerously-skip-permissions"
         )
-        (made.home / ".claude.json").write_text(json.dumps(LOGIN))
-        made.begin_serving()
-        try:
-            session = await made.run("the brief", trigger=plain)
-            assert (session["state"], session["result"]) == ("idle", "done")
-            goal = await made.run("the brief", trigger=named, goal="be done", max_turns=2)
-            assert goal["stop_reason"] == "goal_reached"
-            again = await made.must("continue", name=session["name"], prompt=plain)
-            assert again["session_id"] == session["session_id"]
-            assert (await made.ended(session["name"]))["state"] == "idle"
-        finally:
-            assert made.stop() == 0, made.log
-    assert made.children() == {}
-    assert [asked for asked in proxy.asked if "127.0.0.1" in asked or "/signal/" in asked] == []
+        assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["now i know"]), done
+        assert "the linter is happy" in json.dumps(world.api.of(owner)[-1].messages)
+        assert [notice["kind"] for notice in made.notices("lint")] == ["finished"]
+    assert told(proxy, made.token) == []

@@ -22,7 +22,7 @@ STUBBORN_TOOL = "perl -e '$SIG{INT} = $SIG{TERM} = q(IGNORE); sleep 300; sleep 3
 async def _in_tool(world: World, name: str, command: str, **arguments: str) -> int:
     """Start a run that sits in a shell tool; claude's pid."""
     reply = await world.start(name, world.api.script(bash(command)), **arguments)
-    await processes.until_running(world.sandbox.config, "perl -e")
+    await processes.until_running(world.sandbox.home, "perl -e")
     return int(reply["pid"])
 
 
@@ -82,7 +82,7 @@ async def test_what_it_said_last_is_told_and_what_it_does_now(world: World, how:
     async with world.daemon():
         reply = await world.start("lint", named)
         if how != "API error":
-            await processes.until_running(world.sandbox.config, "perl -e")
+            await processes.until_running(world.sandbox.home, "perl -e")
             status = await world.must("status", name="lint")
             assert status["open_tool"]["input"] == QUIET_TOOL
         if how == "interrupt":

@@ -17,7 +17,7 @@ from support import programs
 
 from e2e import install, processes
 from e2e.fake_api import FakeApi
-from e2e.sandbox import QUIET, Sandbox
+from e2e.sandbox import Sandbox
 
 DAEMON = programs.ours("hive-subagent-daemon")
 READY_S, STOP_S, RUN_S = 30.0, 30.0, 60.0
@@ -49,11 +49,11 @@ class World:
 
     @property
     def state_dir(self) -> Path:
-        return self.sandbox.root / "state"
+        return self.sandbox.home / ".local" / "state" / "hive-subagent"
 
     @property
     def runtime_dir(self) -> Path:
-        return self.sandbox.root / "run"
+        return self.state_dir / "runtime"
 
     @property
     def program(self) -> Path:
@@ -72,7 +72,7 @@ class World:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                cwd=self.sandbox.root,
+                cwd=self.sandbox.dir,
                 env=environment,
             )
         async with process:
@@ -86,16 +86,9 @@ class World:
                     await process.wait()
 
     def _configuration(self) -> dict[str, Any]:
-        return {
-            "port": 0,
-            "claude_bin": str(self.program),
-            "claude_config_dir": str(self.sandbox.config),
-            "work_dir": str(self.sandbox.dir),
-            "state_dir": str(self.state_dir),
-            "runtime_dir": str(self.runtime_dir),
-            "child_env": [*QUIET, *self.environment],
-            **self.settings,
-        }
+        """A free port, since daemons run side by side; what the test asks for; nothing else."""
+        passed_on = {"child_env": [*self.environment]} if self.environment else {}
+        return {"port": 0, **passed_on, **self.settings}
 
     async def _ready(self, process: anyio.abc.Process) -> dict[str, Any]:
         found = self.runtime_dir / "daemon.json"
@@ -148,5 +141,5 @@ class World:
 
     def alive(self) -> dict[int, str]:
         """Children of this world's daemon, theirs included; not the daemon itself."""
-        found = processes.alive(self.sandbox.config)
+        found = processes.alive(self.sandbox.home)
         return {pid: said for pid, said in found.items() if str(DAEMON) not in said}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,58 +14,112 @@ from support import processes
 from support.daemon import PROGRAM, Daemon
 
 README = Path(__file__).parents[2] / "README.md"
-INSTALLS = "-m venv"
+INSTALL = "~/hive/bin/pip install ./python"
+INSTALL_S = 120.0
+ADDRESS = "http://127.0.0.1:8717/"
 
 
-def commands() -> str:
-    """The commands of "Run it", without the line that installs the package."""
-    section = README.read_text().partition("\n## Run it\n")[2]
-    block = section.partition("```sh\n")[2].partition("```")[0]
-    kept = [line for line in block.splitlines() if INSTALLS not in line]
-    assert len(kept) == len(block.splitlines()) - 1
-    return "\n".join(kept)
+def blocks() -> list[list[str]]:
+    """The lines of each block of "Run it" that is for `sh`."""
+    section = README.read_text().partition("\n## Run it\n")[2].partition("\n## ")[0]
+    return [part.partition("```")[0].splitlines() for part in section.split("```sh\n")[1:]]
+
+
+def serving() -> str:
+    """The commands that install and start the daemon.
+
+    One of them is replaced: `pip install` would fetch the dependencies from an index. In its place
+    comes a link to the program of the environment that runs the tests, which `make setup` installed
+    with the same pip from the same folder.
+    """
+    commands = "\n".join(blocks()[0])
+    assert commands.count(INSTALL) == 1
+    return commands.replace(INSTALL, f"ln -s {shlex.quote(str(PROGRAM))} ~/hive/bin/")
+
+
+def owning(url: str, *arguments: str) -> str:
+    """The commands that tell the agent's Claude Code of the daemon, and run it.
+
+    The port is another one, since daemons of several tests run side by side, and `claude` gets the
+    arguments, since without a terminal it has to be told `-p`.
+    """
+    lines = "\n".join(blocks()[1])
+    assert lines.count(ADDRESS) == 1
+    assert lines.endswith(" claude")
+    return f"{lines.replace(ADDRESS, f'{url}/')} {shlex.join(arguments)}"
 
 
 class ReadmeDaemon(Daemon):
-    """A daemon that the commands start, whose subagents run `claude`; `further` is its environment.
+    """A daemon that the commands start, whose subagents run `claude`.
 
-    It gets a free port, and nothing else that the commands do not say.
+    `environment` is all that its shell has besides HOME and a PATH on which `claude` is. It gets a
+    free port, and nothing else that the commands do not say.
     """
 
-    def __init__(self, root: Path, claude: Path, **further: str) -> None:
+    def __init__(self, root: Path, claude: Path, **environment: str) -> None:
         super().__init__(root)
         self.home = root / "home"
         self.state_dir = self.home / ".local" / "state" / "hive-subagent"
         self.runtime_dir = self.state_dir / "runtime"
         self.claude_dir = self.home / ".claude"
         self.work_dir = self.home / "src"
-        for folder in (root / "bin", self.home / "hive" / "bin"):
-            folder.mkdir(parents=True)
-        (root / "bin" / "claude").symlink_to(claude)
-        (self.home / "hive" / "bin" / PROGRAM.name).symlink_to(PROGRAM)
-        self.environment = {
-            "PATH": f"{root / 'bin'}:{os.environ['PATH']}",
-            "HIVE_SUBAGENT_PORT": "0",
-            **further,
+        program = root / "bin" / "claude"
+        program.parent.mkdir(exist_ok=True)
+        if not program.exists():
+            program.symlink_to(claude)
+        self.environment = environment
+
+    @property
+    def base_environment(self) -> dict[str, str]:
+        return {
+            "PATH": f"{self.root / 'bin'}:{os.environ['PATH']}",
+            "HOME": str(self.home),
+            # as root claude refuses to skip permissions without it
+            **({"IS_SANDBOX": "1"} if os.getuid() == 0 else {}),
+            **self.environment,
         }
 
     def spawn(self, *arguments: str, pass_fds: Sequence[int] = ()) -> subprocess.Popen[bytes]:
         with self.log_file.open("ab") as log:
-            return subprocess.Popen(
-                ["sh", "-ec", commands()],
+            process = subprocess.Popen(
+                ["sh", "-ec", serving()],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                cwd=self.root,
-                env=self.base_environment,
+                cwd=README.parent,
+                env={"HIVE_SUBAGENT_PORT": "0", **self.base_environment},
                 umask=0o022,
             )
+        # `python3 -m venv` costs seconds of CPU
+        deadline = time.monotonic() + INSTALL_S
+        while not (self.home / "hive" / "config.json").exists():
+            assert process.poll() is None, self.log
+            assert time.monotonic() < deadline, f"not installed after {INSTALL_S:.0f} s: {self.log}"
+            time.sleep(0.05)
+        return process
 
     def begin_serving(self) -> None:
         """Start it; calls carry the token."""
         self._pid = self.start()["pid"]
-        token = (self.home / "hive" / "token").read_text().strip()
-        self.headers = {"Authorization": f"Bearer {token}"}
+        self.headers = {"Authorization": f"Bearer {self.token}"}
+
+    @property
+    def token(self) -> str:
+        """The owner's token."""
+        return (self.home / "hive" / "token").read_text().strip()
+
+    def own(self, prompt: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the agent's Claude Code as README says, in `work_dir`, with a prompt on its stdin."""
+        return subprocess.run(
+            ["sh", "-ec", owning(self.url, *arguments)],
+            input=prompt,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self.work_dir,
+            env=self.base_environment,
+            timeout=120,
+        )
 
     def stop(self) -> int:
         """SIGTERM to the daemon; returns the exit code of the commands."""
