@@ -3,12 +3,12 @@ PYTHON ?= python3
 CLAUDE ?=
 BIN := .venv/bin
 # tests find our programs on PATH first
-test e2e chaos soak bench: export PATH := $(CURDIR)/$(BIN):$(PATH)
+test e2e e2e-random chaos soak bench: export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 # tests mostly wait for processes, so one more at a time than this machine has cores
 JOBS ?= $(shell echo $$(($$(nproc) + 1)))
 
-.PHONY: setup test lint demo e2e chaos soak bench nix-test nix-build-check vm-test clean
+.PHONY: setup test lint demo e2e e2e-random chaos soak bench nix-test nix-build-check vm-test clean
 
 # the stamp is remade when the dependencies change; EXTRAS widens what is installed
 EXTRAS ?= dev
@@ -41,6 +41,11 @@ lint: setup
 e2e: setup
 	cd tests && ../$(BIN)/python -m e2e.install
 	cd python && ../$(BIN)/python -m pytest -c pyproject.toml -n $(JOBS) -m e2e ../tests/e2e $(ARGS)
+
+# N random runs of the real CLI, offline; SEED repeats them
+e2e-random: setup
+	cd tests && ../$(BIN)/python -m e2e.random_runs \
+		--runs $(if $(filter file,$(origin N)),200,$(N)) $(if $(SEED),--seed $(SEED))
 
 # N calls against one daemon, then CRASHES times SIGKILL of a daemon, then MACHINE calls among faults
 # of the machine (EMFILE, ENOSPC, EIO), then INTERVENTIONS amid runs; 0 leaves a part out; SEED
