@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from support.faults import no_descriptors
 
 from hive_subagent.containment import Containment, Enclosure
 from hive_subagent.containment.cgroupfs import Cgroup
@@ -281,3 +282,20 @@ async def test_memory_of_no_living_run_is_what_the_unit_has_beyond_its_leaves(
     enclosure.close()
     assert "300 MiB of shared memory belong to no living run" in caplog.text
     assert caplog.text.count("belong to no living run") == 1
+
+
+async def test_without_descriptors_figures_are_unknown_and_cost_no_run_its_ending(
+    contained: Containment, unit: Path
+) -> None:
+    """Issue 10: the daemon looks at each quiet run once, and ended with the first that failed."""
+    enclosure, leaf = contained.open("one", memory_max=1 << 20), unit / "run-one"
+    (leaf / "cpu.stat").write_text("usage_usec 2500000\n")
+    with no_descriptors():
+        usage = enclosure.usage()
+        assert (usage.cpu_s, usage.oom_kills, usage.memory_max_bytes) == (None, None, None)
+        assert contained.left_memory() is None
+        assert await enclosure.end() == []
+    await enclosure.end()
+    assert enclosure.usage().cpu_s == 2.5
+    with no_descriptors():
+        enclosure.close()

@@ -107,9 +107,11 @@ class CgroupEnclosure(SessionEnclosure):
         self._outside.give_up(ended.survivors)
         await self._outside.tidy()
         if ended.complete:
-            self._last = self.usage()
-            self._tell_changes()
-            self._tell_pids()
+            # where no descriptor is left, `usage` tries again, and the log says less
+            with contextlib.suppress(OSError):
+                self._last = self._measured()
+                self._tell_changes()
+                self._tell_pids()
         living = {info.pid for info in ended.survivors}
         told = {info.pid: info for info in struck if info.pid not in living}
         told |= {info.pid: info for info in ended.killed if info.pid not in told}
@@ -174,6 +176,13 @@ class CgroupEnclosure(SessionEnclosure):
     def usage(self) -> Usage:
         if self._last is not None:
             return self._last
+        try:
+            return self._measured()
+        except OSError:  # no descriptor is left: what is unknown must cost no run its ending
+            return replace(super().usage(), cpu_s=None)
+
+    def _measured(self) -> Usage:
+        """Raises OSError where descriptors have run out."""
         self._oom.update()
         microseconds = self.leaf.keyed("cpu.stat").get("usage_usec")
         seen = super().usage()

@@ -94,14 +94,12 @@ class Leaves:
         Files in /dev/shm stay charged to the unit when the run that wrote them has ended, and the
         next run that needs the room is killed for it. None where the kernel does not say.
         """
-        whole = self.unit.keyed("memory.stat").get("shmem")
-        if whole is None:
-            return None
         try:
+            whole = self.unit.keyed("memory.stat").get("shmem")
             parts = [child.keyed("memory.stat").get("shmem", 0) for child in self.unit.children()]
         except OSError:
             return None
-        return max(0, whole - sum(parts))
+        return None if whole is None else max(0, whole - sum(parts))
 
     def tell_left_memory(self) -> None:
         """Tell the log once, and again when it has doubled."""
