@@ -67,6 +67,12 @@ async def test_the_id_of_a_session_is_no_way_past_its_record(home: House) -> Non
     for session_id in (first.session_id, record.session_id):
         with pytest.raises(Refused, match="`continue` it by its name"):
             await home.supervisor.continue_(session_id, "go on")
+    (home.root / "state" / "sessions").rename(home.root / "away")
+    with pytest.raises(Refused, match="`continue` it by its name"):
+        await home.supervisor.continue_(record.session_id, "go on")
+    (home.root / "state" / "sessions").write_text("in the way")
+    with pytest.raises(Refused, match=r"cannot be looked up \(Not a directory\): call again"):
+        await home.supervisor.continue_(record.session_id, "go on")
 
 
 async def test_a_name_without_a_record_is_known_to_have_none(home: House) -> None:

@@ -13,6 +13,7 @@ from hive_subagent.claude.conversation import Conversation
 from hive_subagent.claude.holders import TranscriptLock, live_holder, live_holder_of_title
 from hive_subagent.claude.process import RunningClaude
 from hive_subagent.errors import Refused, SubagentError
+from hive_subagent.files import reason_of
 from hive_subagent.runs import refusals
 from hive_subagent.runs.records import Records, SessionRecord
 from hive_subagent.runs.session import LiveSession
@@ -51,7 +52,14 @@ def refuse_if_an_id_of_ours(records: Records, name: str) -> None:
 
     It would go on without its record, and so without its brief and its ceiling.
     """
-    if records.holds(name):
+    try:
+        is_ours = records.holds(name)
+    except OSError as error:
+        raise Refused(
+            f"whether `{name}` is the id of a session of this daemon cannot be looked up"
+            f" ({reason_of(error)}): call again"
+        ) from None
+    if is_ours:
         raise Refused(
             f"`{name}` is the id of a session of this daemon: `continue` it by its name, which"
             " `status` shows"

@@ -263,8 +263,8 @@ class Records:
         return False
 
     def holds(self, session_id: str) -> bool:
-        """Whether anything is kept of a session of this id."""
-        return is_session_id(session_id) and os.path.lexists(self._sessions / session_id)
+        """Whether anything is kept of a session of this id. Raises OSError: cannot look."""
+        return is_session_id(session_id) and not self._is_forgotten(self._sessions / session_id)
 
     def forget(self, session_id: str) -> None:
         """Remove what is kept of an archived session or of one that never began."""
