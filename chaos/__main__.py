@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import secrets
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -33,6 +34,8 @@ def main() -> int:
     parser.add_argument("--interventions", type=int, default=1000, help="words of owners")
     parser.add_argument("--seed", type=int, help="of scripts and moments; timing stays random")
     arguments = parser.parse_args()
+    # its file systems are unmounted and its daemons ended then, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     seed = secrets.randbelow(1 << 32) if arguments.seed is None else arguments.seed
     wrong = 0
     place = Path(tempfile.mkdtemp(prefix="hive-chaos-"))
