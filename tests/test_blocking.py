@@ -83,13 +83,3 @@ def test_a_process_exits_although_a_call_hangs() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "dir /hung: no answer within 0.01 s" in done.stdout
-
-
-def test_a_thread_that_waits_gets_the_result_the_error_or_a_refusal() -> None:
-    assert blocking.waiting(int, "7", what="a number") == 7
-    with pytest.raises(FileNotFoundError):
-        blocking.waiting(open, "/nonexistent/file", what="a file")
-    release = threading.Event()
-    with pytest.raises(Refused, match="dir /hung: no answer within"):
-        blocking.waiting(release.wait, what="dir /hung", timeout_s=0.01)
-    release.set()

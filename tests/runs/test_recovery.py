@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
+import anyio
+import pytest
 from support.faults import no_room_for_files
 
+from hive_subagent.runs import telling
 from hive_subagent.runs.records import Records, SessionRecord
 from hive_subagent.runs.recovery import Recovery
 from hive_subagent.todos.outbox import Outbox
@@ -25,10 +29,42 @@ async def test_a_full_disk_keeps_no_daemon_from_telling_what_it_found(tmp_path: 
 
     recovery = Recovery(records, outbox, tmp_path / "claude", lambda left: None)
     with no_room_for_files():
-        assert recovery.attempt()
+        assert await recovery.attempt()
     assert (recovery.counts["unsaved"], records.retry()) == (2, 0)
 
     await outbox.drain(10)
     notice = json.loads((tmp_path / "todos" / f"{RUN_ID}.json").read_bytes())
     assert (notice["name"], notice["kind"]) == ("lint", "killed")
     assert outbox.pending == 0
+
+
+async def test_a_report_file_that_hangs_holds_up_its_own_ending_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 10, 7: what could not be read at the start is settled while the daemon serves."""
+    release = threading.Event()
+
+    def hang(path: Path, text: str, *, beneath: Path | None = None) -> str | None:
+        return None if release.wait(60) else "it hung"
+
+    monkeypatch.setattr(telling, "append_report", hang)
+    records = Records(tmp_path)
+    record = SessionRecord(name="lint", session_id=SESSION_ID, dir=str(tmp_path), ours=True)
+    records.save(record.model_copy(update={"report_file": str(tmp_path / "report.md")}))
+    Outbox(tmp_path, []).owe(RUN_ID, {"name": "lint", "session_id": SESSION_ID})
+    outbox = Outbox(tmp_path, [DirSink(tmp_path / "todos")])
+    recovery = Recovery(records, outbox, tmp_path / "claude", lambda left: None)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(recovery.attempt)
+        await anyio.wait_all_tasks_blocked()
+        assert outbox.pending == 0
+        release.set()
+    assert outbox.pending == 1
+    ending = Records(tmp_path).by_name("lint")
+    assert ending is not None
+    assert ending.ending is not None
+    assert ending.ending.run_id == RUN_ID
+    await outbox.drain(10)
+    notice = json.loads((tmp_path / "todos" / f"{RUN_ID}.json").read_bytes())
+    assert "was not written" not in notice["text"]
+    assert list((tmp_path / "owed").iterdir()) == []

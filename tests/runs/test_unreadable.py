@@ -151,7 +151,7 @@ async def test_one_unreadable_record_does_not_hide_the_other_sessions(home: Hous
     assert words.startswith("what is kept of subagent `one` cannot be read (")
 
 
-def test_nothing_is_said_of_a_run_whose_record_cannot_be_read_now(
+async def test_nothing_is_said_of_a_run_whose_record_cannot_be_read_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Issue 10, 1 and 2: it is settled once that can be read."""
@@ -167,9 +167,9 @@ def test_nothing_is_said_of_a_run_whose_record_cannot_be_read_now(
             raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
 
         broken.setattr(records_module, "read_ours", fail)
-        assert not recovery.attempt()
+        assert not await recovery.attempt()
     assert outbox.pending == 0
-    assert recovery.attempt()
+    assert await recovery.attempt()
     again = Records(state).by_name("child")
     assert again is not None
     assert again.ending is not None

@@ -10,7 +10,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from queue import Empty, Queue
 from typing import Any, TypeVar
 
 import anyio
@@ -26,20 +25,6 @@ MOST_THREADS = 32
 """Calls at the same time, those that hang included."""
 
 _running: set[threading.Thread] = set()
-
-
-def waiting(function: Callable[..., T], *args: Any, what: str, timeout_s: float | None = None) -> T:
-    """As `in_thread`, and the calling thread waits: for a daemon that serves nobody yet."""
-    answer: Queue[tuple[T | None, BaseException | None]] = Queue()
-    _run(function, args, what, lambda result, error: answer.put((result, error)))
-    timeout_s = FILE_TIMEOUT_S if timeout_s is None else timeout_s
-    try:
-        result, error = answer.get(timeout=timeout_s)
-    except Empty:
-        raise _no_answer(what, timeout_s) from None
-    if error is not None:
-        raise error
-    return result  # type: ignore[return-value]
 
 
 async def in_thread(

@@ -160,7 +160,7 @@ async def serve(settings: Settings) -> None:
                 recover_delegation, records=records, outbox=outbox, config_dir=config_dir
             )
             recovery = Recovery(records, outbox, config_dir, others)
-            recovery.attempt()
+            await recovery.attempt()
             registry = Registry(records, max_running=settings.max_running)
             url = listener.url
             access = ConfigFiles(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from hive_subagent.models import Cause, State, StopReason
 from hive_subagent.runs import wording
 from hive_subagent.runs.records import Ending, Records, SessionRecord, Unreadable
 from hive_subagent.runs.session import now
-from hive_subagent.runs.telling import keep_ending, tell_now
+from hive_subagent.runs.telling import keep_ending, tell
 from hive_subagent.runs.undelivered import settled
 from hive_subagent.todos.outbox import Outbox
 from hive_subagent.todos.owed import Owed, Unfinished
@@ -46,12 +46,12 @@ class Recovery:
     _unsettled: list[Unfinished] = field(default_factory=list)
     _endings: list[Owed] = field(default_factory=list)
 
-    def attempt(self) -> bool:
+    async def attempt(self) -> bool:
         """Settle what can be read now; whether that was everything."""
         left = [*self._unsettled, *self.outbox.load_unfinished()]
-        self._unsettled = [each for each in left if not self._tried(self._settle, each)]
+        self._unsettled = [each for each in left if not await self._tried(self._settle, each)]
         endings = [*self._endings, *self.outbox.endings_found()]
-        self._endings = [each for each in endings if not self._tried(self._take_over, each)]
+        self._endings = [each for each in endings if not await self._tried(self._take_over, each)]
         return self.outbox.complete and not self._unsettled and not self._endings
 
     @property
@@ -69,18 +69,18 @@ class Recovery:
         pause_s = IDLE_S
         while True:
             await anyio.sleep(pause_s)
-            read, left = self.attempt(), self.records.retry()
+            read, left = await self.attempt(), self.records.retry()
             pause_s = IDLE_S if read and not left else min(pause_s * 2, LONGEST_PAUSE_S)
 
-    def _tried(self, settle: Callable[[_Left], None], each: _Left) -> bool:
+    async def _tried(self, settle: Callable[[_Left], Awaitable[None]], each: _Left) -> bool:
         try:
-            settle(each)
+            await settle(each)
         except Unreadable as error:
             log.error("what an earlier daemon left waits: %s", error)
             return False
         return True
 
-    def _settle(self, left: Unfinished) -> None:
+    async def _settle(self, left: Unfinished) -> None:
         """Raises Unreadable for a record that cannot be read now."""
         if "delegation" in left.payload:
             self.others(left)
@@ -101,7 +101,7 @@ class Recovery:
         words += [wording.undelivered(note) for note in missed]
         if record.ending is not None and record.ending.run_id == left.run_id:
             # it had ended by itself; only the telling was cut short
-            tell_now(record, self.outbox, words)
+            await tell(record, self.outbox, further_words=words)
             self.outbox.ending_kept(left.run_id)
             return
         # a run since then has an ending of its own, which is the later one
@@ -117,13 +117,13 @@ class Recovery:
         )
         record = record.model_copy(update={"ending": ending})
         log.warning("run %s of `%s` died with the daemon before this one", left.run_id, name)
-        tell_now(record, self.outbox, words)
-        if known and not later:
-            keep_ending(record, self.records, self.outbox)
-        else:
+        # saved first: while a report file is written, another run of the session can begin
+        saved = not known or later or keep_ending(record, self.records, self.outbox)
+        await tell(record, self.outbox, further_words=words)
+        if saved:
             self.outbox.ending_kept(left.run_id)
 
-    def _take_over(self, owed: Owed) -> None:
+    async def _take_over(self, owed: Owed) -> None:
         """See that a session's record holds the ending that was kept with its notice.
 
         Raises Unreadable for a record that cannot be read now.

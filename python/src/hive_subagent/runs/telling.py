@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from hive_subagent.blocking import in_thread, waiting
+from hive_subagent.blocking import in_thread
 from hive_subagent.errors import Refused
 from hive_subagent.models import StopReason
 from hive_subagent.notices import Notice, NoticeKind
@@ -46,19 +46,6 @@ async def tell(
         try:
             what = f"report file {', '.join(excerpt(report) for report in reports)}"
             problems = await in_thread(_write, record, text, reports, what=what)
-        except Refused as error:
-            problems = [f"{error} (it may be written later, or not at all)"]
-    _settle(record, outbox, text, reports, problems)
-
-
-def tell_now(record: SessionRecord, outbox: Outbox, further_words: Sequence[str] = ()) -> None:
-    """As `tell`, for a daemon that recovers and serves nobody yet: it waits for the report file."""
-    text, reports = _text(record, further_words), _reports(record, ())
-    problems: Sequence[str] = ()
-    if reports:
-        try:
-            what = f"report file {excerpt(next(iter(reports)))}"
-            problems = waiting(_write, record, text, reports, what=what)
         except Refused as error:
             problems = [f"{error} (it may be written later, or not at all)"]
     _settle(record, outbox, text, reports, problems)
