@@ -59,6 +59,23 @@ async def test_a_continue_and_a_delegation_that_name_it_are_refused(
         await delegations.delegate([Task(task="look", role="scout", dir=str(hung))])
 
 
+async def test_a_session_whose_directory_hangs_is_told_all_the_same(
+    home: House, tmp_path: Path
+) -> None:
+    """Where its transcript lies was worked out from the directory as it is now, in the loop."""
+    place, brief = tmp_path / "place", home.brief(script(text("long " * 2_000)))
+    place.mkdir()
+    await home.supervisor.start("agent", brief, dir=str(place))
+    before = await home.ended()
+    assert before.result_cut
+    with hung_file_system(place):
+        after, _ = await home.supervisor.status("agent")
+        delegated, _ = await home.supervisor.status_of_all()
+    assert after == before
+    assert before.transcript is not None
+    assert delegated.sessions == [before]
+
+
 async def test_a_report_file_that_hangs_at_the_end_costs_the_report_alone(
     home: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

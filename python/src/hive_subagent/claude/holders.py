@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hive_subagent.claude.transcripts import encode_directory
+from hive_subagent.claude.transcripts import folder_of
 from hive_subagent.errors import Refused
 from hive_subagent.files import read_private
 from hive_subagent.instance import HeldLock, lock_holder
@@ -93,11 +93,11 @@ def live_holder(
 def live_holder_of_title(
     config_dir: Path, title: str, directory: str | os.PathLike[str]
 ) -> int | None:
-    """The pid of a living claude that has a session of that title of `directory` open.
+    """The pid of a living claude that has a session of that title of `directory` (resolved) open.
 
     For a title that claude has yet to be asked about; titles are compared as claude does.
     """
-    folder = encode_directory(directory)
+    folder = folder_of(directory)
 
     def has_it_open(noted: dict[str, Any]) -> bool:
         name, where = noted.get("name"), noted.get("cwd")
@@ -106,7 +106,7 @@ def live_holder_of_title(
                 isinstance(name, str)
                 and isinstance(where, str)
                 and name.casefold() == title.casefold()
-                and encode_directory(where) == folder
+                and folder_of(where) == folder
             )
         return False
 

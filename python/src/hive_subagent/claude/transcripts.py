@@ -35,14 +35,29 @@ def encode_directory(path: str | os.PathLike[str]) -> str:
     path, and for one that is not UTF-8: claude cannot start there.
     """
     try:
-        real = os.fsencode(os.path.realpath(path)).decode("utf-8")
+        return folder_of(os.path.realpath(path))
+    except ValueError:
+        raise _impossible(path) from None
+
+
+def _impossible(path: str | os.PathLike[str]) -> Refused:
+    return Refused(f"directory {os.fspath(path)!r} is not a possible path; correct it")
+
+
+def folder_of(real: str | os.PathLike[str]) -> str:
+    """As `encode_directory`, of a path that is resolved: nothing is looked at.
+
+    What a session keeps is such a path, and its file system may not answer any more.
+    """
+    try:
+        text = os.fsencode(real).decode("utf-8")
     except UnicodeDecodeError:
         raise Refused(
-            f"directory {os.fspath(path)!r} is not UTF-8, and claude cannot open it; rename it"
+            f"directory {os.fspath(real)!r} is not UTF-8, and claude cannot open it; rename it"
         ) from None
-    except ValueError:  # a NUL, or a lone surrogate that stands for no byte
-        raise Refused(f"directory {os.fspath(path)!r} is not a possible path; correct it") from None
-    encoded = real.encode("utf-16-le")
+    except ValueError:  # a lone surrogate that stands for no byte
+        raise _impossible(real) from None
+    encoded = text.encode("utf-16-le")
     units = [int.from_bytes(encoded[at : at + 2], "little") for at in range(0, len(encoded), 2)]
     name = "".join(chr(unit) if unit < 128 and chr(unit).isalnum() else "-" for unit in units)
     if len(name) <= _LONGEST_NAME:
@@ -74,14 +89,14 @@ def transcript_path(config_dir: Path, directory: str | os.PathLike[str], session
 
 
 def find(config_dir: Path, directory: str | os.PathLike[str], session_id: str) -> Path | None:
-    """The transcript of `session_id`: in the folder of `directory`, else in any other.
+    """The transcript of `session_id`: in the folder of `directory` (resolved), else in any other.
 
     A session may lie elsewhere: worktrees of one repository share theirs, and 2.1.332 appends to
     the file where the session began. None when there is none, or the id is not a UUID.
     """
     if not is_session_id(session_id):
         return None
-    expected = transcript_path(config_dir, directory, session_id)
+    expected = config_dir / "projects" / folder_of(directory) / f"{session_id}.jsonl"
     if os.path.isfile(expected):  # Path.is_file raises where a folder may not be entered
         return expected
     with suppress(OSError):
@@ -95,10 +110,10 @@ def find(config_dir: Path, directory: str | os.PathLike[str], session_id: str) -
 def find_archived(
     config_dir: Path, directory: str | os.PathLike[str], session_id: str
 ) -> Path | None:
-    """What `archive` has put away last of `session_id`, in the folder of `directory`."""
+    """What `archive` has put away last of `session_id`, in the folder of `directory` (resolved)."""
     if not is_session_id(session_id):
         return None
-    folder = transcript_path(config_dir, directory, session_id).parent
+    folder = config_dir / "projects" / folder_of(directory)
     with suppress(OSError):
         archived = [
             (int(number[1] or 1), entry)
@@ -172,11 +187,11 @@ def config_dir_problem(
 
     Claude runs on without a word when it cannot save a session (measured with 2.1.197), which can
     then never be resumed. Really writes: permission bits say nothing to root or of a full or
-    read-only disk. With `directory`, that project's folder is tried as well.
+    read-only disk. With `directory` (resolved), that project's folder is tried as well.
     """
     places = [config_dir, config_dir / "projects"]
     if directory is not None:
-        places.append(places[-1] / encode_directory(directory))
+        places.append(places[-1] / folder_of(directory))
     try:
         config_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
