@@ -51,6 +51,22 @@ async def test_a_call_that_hangs_is_refused_while_others_are_answered() -> None:
         release.set()
 
 
+async def test_what_hangs_is_refused_at_once_until_it_answers() -> None:
+    """Trying again and again would use up the threads of everybody."""
+    release = threading.Event()
+    with pytest.raises(Refused, match="dir /hung: no answer within"):
+        await blocking.in_thread(release.wait, what="dir /hung", timeout_s=0.01)
+    for _ in range(2 * blocking.MOST_THREADS):
+        with pytest.raises(Refused, match="dir /hung: an earlier access to it still has no answer"):
+            await blocking.in_thread(int, "1", what="dir /hung", timeout_s=60)
+    assert await blocking.in_thread(int, "1", what="dir /fine") == 1
+    release.set()
+    with anyio.fail_after(30):
+        while blocking._unanswered:
+            await anyio.lowlevel.checkpoint()
+    assert await blocking.in_thread(int, "1", what="dir /hung", timeout_s=60) == 1
+
+
 async def test_calls_beyond_the_limit_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocking, "MOST_THREADS", 2)
     release = threading.Event()

@@ -7,10 +7,13 @@ import stat
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.hung import hung_file_system
 
+from hive_subagent import blocking
 from hive_subagent.errors import ConfigurationError
 from hive_subagent.todos.sinks import (
     DirSink,
@@ -98,6 +101,25 @@ async def test_a_directory_that_cannot_be_does_not_accept(tmp_path: Path) -> Non
     with pytest.raises(NotAccepted, match=f"{tmp_path}/file: ") as caught:
         await DirSink(tmp_path / "file").deliver(make_notice("r1"))
     assert not caught.value.reached
+
+
+async def test_a_directory_that_hangs_does_not_accept_and_ends_no_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 10, 7: the daemon's stop waited for it without end."""
+    monkeypatch.setattr(blocking, "FILE_TIMEOUT_S", 0.2)
+    place, notice = tmp_path / "todos", make_notice("r1")
+    sink = DirSink(place)
+    with hung_file_system(place):
+        for reason in ("no answer within 0.2 s", "an earlier access to it still has no answer"):
+            with pytest.raises(NotAccepted, match=f"sink dir:{place}: {reason}") as caught:
+                await sink.deliver(notice)
+            assert not caught.value.reached
+    with anyio.fail_after(30):
+        while blocking._unanswered:
+            await anyio.lowlevel.checkpoint()
+    await sink.deliver(notice)
+    assert (place / f"{notice.id}.json").exists()
 
 
 async def test_a_socket_that_says_ok_has_accepted(owner: Owner) -> None:

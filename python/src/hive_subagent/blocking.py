@@ -26,6 +26,9 @@ MOST_THREADS = 32
 
 _running: set[threading.Thread] = set()
 
+# what had no answer in time, and the thread that still waits for it
+_unanswered: dict[str, threading.Thread] = {}
+
 
 async def in_thread(
     function: Callable[..., T], *args: Any, what: str, timeout_s: float | None = None
@@ -33,8 +36,9 @@ async def in_thread(
     """Return what `function` returns, or raise what it raises.
 
     `what` names the path for people. Raises Refused when there is no answer within `timeout_s`
-    (`FILE_TIMEOUT_S` where it is None), and at once when `MOST_THREADS` calls are running: most of
-    them hang already then.
+    (`FILE_TIMEOUT_S` where it is None). Raises it at once when an earlier call for the same `what`
+    still hangs, so that trying again leaves no further thread behind, and when `MOST_THREADS` calls
+    are running: most of them hang already then.
     """
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[T] = loop.create_future()
@@ -52,13 +56,18 @@ async def in_thread(
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, result, error)
 
-    _run(function, args, what, hand_over)
+    thread = _run(function, args, what, hand_over)
     timeout_s = FILE_TIMEOUT_S if timeout_s is None else timeout_s
     # a client that hangs up amid this ends no call half-way: the run that it asked for begins
     with anyio.move_on_after(timeout_s, shield=True):
         return await answer
     answer.cancel()
-    raise _no_answer(what, timeout_s)
+    if thread in _running:
+        _unanswered[what] = thread
+    raise Refused(
+        f"{what}: no answer within {timeout_s:g} s: its file system does not respond; use another"
+        " path or call again once it does"
+    )
 
 
 def _run(
@@ -66,7 +75,12 @@ def _run(
     args: Sequence[Any],
     what: str,
     hand_over: Callable[[T | None, BaseException | None], None],
-) -> None:
+) -> threading.Thread:
+    if _unanswered.get(what) in _running:
+        raise Refused(
+            f"{what}: an earlier access to it still has no answer: its file system does not"
+            " respond; use another path or call again once it does"
+        )
     if len(_running) >= MOST_THREADS:
         raise Refused(
             f"{what}: not looked at, since {len(_running)} file accesses of this daemon are under"
@@ -82,6 +96,8 @@ def _run(
             failure = error
         finally:
             _running.discard(thread)
+            if _unanswered.get(what) is thread:
+                del _unanswered[what]
         hand_over(result, failure)
 
     # not a pool: the interpreter waits at its exit for each thread of a pool, also for one that
@@ -93,10 +109,4 @@ def _run(
     except RuntimeError as error:  # no more threads, or no memory for one
         _running.discard(thread)
         raise Refused(f"{what}: not looked at: {error}; call again later") from None
-
-
-def _no_answer(what: str, timeout_s: float) -> Refused:
-    return Refused(
-        f"{what}: no answer within {timeout_s:g} s: its file system does not respond; use another"
-        " path or call again once it does"
-    )
+    return thread

@@ -14,7 +14,8 @@ from typing import Protocol
 
 import anyio
 
-from hive_subagent.errors import ConfigurationError, SubagentError
+from hive_subagent.blocking import in_thread
+from hive_subagent.errors import ConfigurationError, Refused, SubagentError
 from hive_subagent.files import write_private
 from hive_subagent.given import absolute_path
 from hive_subagent.notices import Notice
@@ -65,12 +66,18 @@ class DirSink:
 
     async def deliver(self, notice: Notice) -> None:
         # once it is accepted nobody else has it, so it must survive a power failure
-        await anyio.to_thread.run_sync(self._write, notice.id, encode_notice(notice), True)
+        await self._in_thread(notice.id, encode_notice(notice), durable=True)
 
     async def send(self, name: str, line: bytes) -> None:
         """Write one line as `PATH/<name>.json`. Raises NotAccepted."""
-        # in a thread: the directory may lie on a disk that hangs
-        await anyio.to_thread.run_sync(self._write, name, line, False)
+        await self._in_thread(name, line, durable=False)
+
+    async def _in_thread(self, name: str, line: bytes, *, durable: bool) -> None:
+        # the directory may lie on a disk that hangs: that must not hold up the daemon's stop
+        try:
+            await in_thread(self._write, name, line, durable, what=f"sink {self.key}")
+        except Refused as error:
+            raise NotAccepted(str(error), reached=False) from None
 
     def _write(self, name: str, line: bytes, durable: bool) -> None:
         try:
