@@ -10,6 +10,7 @@ from support.house import House
 from support.processes import until
 from support.stub import NEW, OLD, Step, script, text, turns
 
+from hive_subagent.claude.process import RunningClaude
 from hive_subagent.errors import Refused
 from hive_subagent.models import Cause, SessionView, State, StopReason
 from hive_subagent.runs.session import LiveSession
@@ -214,3 +215,48 @@ async def test_a_session_whose_background_work_was_cut_goes_on(home: House) -> N
     await home.supervisor.continue_("agent", script(text("back")))
     view = await home.ended()
     assert (view.stop_reason, view.result) == (StopReason.TURN_ENDED, "back")
+
+
+def ends_soon() -> Step:
+    return {"bash": "perl -e 'select undef, undef, undef, 0.1'", "background": True}
+
+
+@BOTH
+@pytest.mark.parametrize("code", [0, 3])
+async def test_an_exit_while_background_work_is_answered_is_no_end_of_the_turn(
+    home: House, version: str, code: int
+) -> None:
+    """Issue 9, 1: it was said to have finished, with what it had answered before."""
+    view = await home.run(
+        script(
+            ends_soon(),
+            text("started"),
+            after_background=[text("half of it"), {"exit": code}],
+            version=version,
+        )
+    )
+    assert (view.state, view.result) == (State.FAILED, "started")
+    assert view.message == f"claude exited with {code} before its turn was over"
+    assert view.last_text == "half of it"
+    (notice,) = await home.notices()
+    assert notice["kind"] == "failed"
+
+
+@pytest.mark.parametrize("output_first", [True, False])
+async def test_a_signal_kills_a_turn_that_goes_on_however_its_end_is_seen(
+    home: House, monkeypatch: pytest.MonkeyPatch, output_first: bool
+) -> None:
+    """Issue 9, 1: it had finished wherever the end of the output came before the exit."""
+    seen = RunningClaude._on_exit
+    if output_first:
+
+        def after_the_output(claude: RunningClaude) -> None:
+            if claude.over:
+                seen(claude)
+
+        monkeypatch.setattr(RunningClaude, "_on_exit", after_the_output)
+    view = await home.run(
+        script(ends_soon(), text("started"), after_background=[{"die": "SIGTERM"}])
+    )
+    assert (view.state, view.signal, view.result) == (State.KILLED, "SIGTERM", "started")
+    assert (await home.notices())[0]["kind"] == "killed"

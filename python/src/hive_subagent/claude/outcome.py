@@ -87,6 +87,7 @@ def decide(
     halted: bool = False,
     oom: bool | None = False,
     stderr: str = "",
+    broken_off: bool = False,
 ) -> Outcome:
     """The outcome of a turn.
 
@@ -94,8 +95,10 @@ def decide(
     process lives on for another turn. `stopped_by` is what we did to it before that result came,
     `halted` says that we answered its hook with a halt.
     `oom` says whether the kernel's OOM killer took the process, None that it cannot be told.
-    `stderr` is its last words.
+    `stderr` is its last words. `broken_off` says that there was an answer, and that claude ended
+    while its turn went on, for background work.
     """
+    lacking = "before its turn was over" if broken_off else "and gave no result"
     stderr = _end_of(stderr.strip())
     if stopped_by is not None:
         return Killed(stopped_by, exit.signal_name if exit else None)
@@ -117,11 +120,12 @@ def decide(
             return Killed(None, name)
         return Killed(Cause.OOM if oom else Cause.SIGNAL, name)
     if exit is None:
-        return Failed("claude's output ended without a result")
+        how = lacking if broken_off else "without a result"
+        return Failed(f"claude's output ended {how}")
     if stderr:
-        said = f"{stderr} (claude exited with {exit.code} and gave no result)"
+        said = f"{stderr} (claude exited with {exit.code} {lacking})"
         return Failed(said, cause_of(None, stderr))
-    return Failed(f"claude exited with {exit.code} and gave no result")
+    return Failed(f"claude exited with {exit.code} {lacking}")
 
 
 def _end_of(stderr: str) -> str:

@@ -58,9 +58,11 @@ class BackgroundWait:
 
     @property
     def broken_off(self) -> bool:
-        """Whether a signal ended claude while the turn was not over."""
-        exit_ = self._claude.exit
-        return self.holds and exit_ is not None and exit_.signal_name is not None
+        """Whether claude ended while the turn was not over, whatever its exit code says.
+
+        The end of its output is enough: that can be seen before the exit.
+        """
+        return self.holds and self._claude.over
 
     async def settled(self) -> None:
         """Wait until the turn is over, its time is up, or nothing more will come."""

@@ -254,8 +254,7 @@ class Run:
     @property
     def _goes_on(self) -> bool:
         """Whether the turn is not over although it has a result, or was cut off there."""
-        wait, over = self._wait, self.claude is None or self.claude.over
-        return wait is not None and (wait.broken_off or (wait.holds and not over))
+        return self._wait is not None and self._wait.holds
 
     @property
     def _ends_background_for_owner(self) -> bool:
@@ -296,4 +295,5 @@ class Run:
             stopped_by=self.stopped_by,
             oom=was_for_memory(usage, self._enclosure.kind),
             stderr=claude.stderr,
+            broken_off=self._wait is not None and self._wait.broken_off,
         )
