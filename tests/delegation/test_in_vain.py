@@ -110,3 +110,24 @@ async def test_a_name_that_means_an_earlier_session_again_says_so(world: Daemon,
     assert which in answer.text
     assert (await world.ended("again"))["session_id"] == earlier["session_id"]
     assert which not in (await world.call("status", name="again")).text
+
+
+async def test_a_child_that_a_crash_caught_before_it_was_kept_cannot_go_on(world: Daemon) -> None:
+    """Issue 9, 34: its notice said that `continue` resumes it, which found nothing."""
+    world.start()
+    delegation = await delegate(world, script(HANG))
+    await until_state(world, "worker-1", "running")
+    await until(lambda: len(world.transcripts()) == 1, "claude's file of the session")
+    world.kill()
+    # as if the crash had come before its record was saved
+    (world.state_dir / "names" / "worker-1").unlink()
+    (record,) = (world.state_dir / "sessions").glob("*/record.json")
+    record.unlink()
+    world.start()
+    notice = await world.notice(delegation)
+    (child,) = notice["children"]
+    assert (child["end"], child["cause"]) == ("killed", "daemon_stop")
+    assert "what it had begun with may be half done" in notice["text"]
+    assert "`start` it anew" in notice["text"]
+    assert "`continue` resumes it" not in notice["text"]
+    await world.refused("continue", name="worker-1", prompt=says("x"))

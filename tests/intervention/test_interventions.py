@@ -84,7 +84,7 @@ async def test_a_stop_in_a_turn_without_tools_ends_a_goal_run(daemon: Daemon) ->
     assert (session["stop_reason"], session["turn"]) == ("stopped", 1)
     notice = (await daemon.notice(name))["text"]
     assert "stopped by its owner: enough. It was at the end of its turn" in notice
-    assert "which is answered; no other was begun." in notice
+    assert "Its turn had an answer by then; nothing further was begun." in notice
     assert "Its last answer:\n> a thought" in notice
     assert "NOT finish" not in notice
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from support.house import House, house
 from support.refusals import refused
 
 from hive_subagent.errors import Refused
-from hive_subagent.runs.checks import NAME, check_name
+from hive_subagent.runs.checks import NAME, check_directory, check_name, check_report_file
 from hive_subagent.runs.wishes import Wishes
 
 NAMES = {
@@ -225,3 +226,21 @@ async def test_a_program_that_cannot_run_is_the_error_of_the_call(tmp_path: Path
     program.chmod(0o755)
     async with house(tmp_path, claude_bin=str(program)) as home:
         await refused(home, home.supervisor.start("agent", home.brief()), "broken-claude")
+
+
+@pytest.mark.parametrize("what", ["dir", "report_file"])
+def test_a_link_that_cannot_be_read_is_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Issue 9, 22: to resolve a path can be denied, as it is for links of other users in /proc."""
+
+    def denied(path: Path) -> str:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(os.path, "realpath", denied)
+    checks: dict[str, Callable[[], object]] = {
+        "dir": lambda: check_directory("work", base=tmp_path),
+        "report_file": lambda: check_report_file("report.md", base=tmp_path),
+    }
+    with pytest.raises(Refused, match=f"^{what} /.*: Permission denied; name another$"):
+        checks[what]()

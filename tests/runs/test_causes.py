@@ -18,7 +18,7 @@ CASES: dict[FailureCause, tuple[dict[str, Any], str]] = {
     FailureCause.CONTEXT: ({"api_error": 400}, "`continue` would most likely fail again"),
     FailureCause.MODEL: ({"api_error": 404}, "another `model`"),
     FailureCause.REFUSAL: ({"api_error": "refusal"}, "would be refused again"),
-    FailureCause.BLOCKED: ({"result": {"terminal_reason": "hook_stopped"}}, "the hook"),
+    FailureCause.BLOCKED: ({"result": {"terminal_reason": "hook_stopped"}}, "a hook"),
     FailureCause.SCHEMA: (
         {"result": {"subtype": "error_max_structured_output_retries", "is_error": True}},
         "the schema",

@@ -112,3 +112,24 @@ async def test_an_ordinary_run_leaves_nothing_behind(home: House, version: str) 
     """Issue 9, 1."""
     view = await home.run(script(bash("true"), text("done"), version=version))
     assert (view.ended_processes, view.ended_background, view.warning) == ([], [], None)
+
+
+@pytest.mark.parametrize(("first", "second"), [("said", ""), ("", "said")])
+async def test_of_several_answers_the_empty_ones_are_left_out(
+    home: House, first: str, second: str
+) -> None:
+    """Issue 9, 2 and 8: they stood in the result as blank lines, and were counted."""
+    soon = {"bash": "perl -e 'select undef, undef, undef, 0.1'", "background": True}
+    view = await home.run(script(soon, text(first), after_background=[text(second)]))
+    assert (view.result, view.answers) == ("said", 1)
+    _, told = await home.supervisor.status("agent")
+    assert "Its last answer:\n> said\n" in told
+
+
+async def test_a_turn_of_empty_answers_alone_said_nothing(home: House) -> None:
+    """Issue 9, 2 and 8."""
+    soon = {"bash": "perl -e 'select undef, undef, undef, 0.1'", "background": True}
+    view = await home.run(script(soon, text(""), after_background=[text("")]))
+    assert (view.result, view.answers) == ("", 1)
+    _, told = await home.supervisor.status("agent")
+    assert "It said nothing." in told

@@ -10,7 +10,7 @@ from support.daemon import Daemon
 from support.house import House
 from support.processes import until
 from support.refusals import refused
-from support.stub import HANG, bash, script, text
+from support.stub import HANG, bash, goal_reached, script, text
 
 from hive_subagent.models import ProcessInfo, SessionView, State, StopReason
 from hive_subagent.runs.beginnings import notices_go
@@ -36,6 +36,8 @@ async def test_a_brief_is_given_once(home: House) -> None:
     both = start("a", home.brief(), prompt="x")
     await refused(home, both, "prompt and prompt_file are both given: leave one of them out")
     await refused(home, start("a", prompt=" \n"), "prompt is blank")
+    # as in a file: all that some editors leave of an empty text
+    await refused(home, start("a", prompt="\ufeff\n"), "prompt is blank")
     large = start("a", prompt="é" * (BRIEF_LIMIT // 2) + "x")
     await refused(home, large, f"prompt is over {BRIEF_LIMIT} bytes: shorten the brief")
 
@@ -229,3 +231,37 @@ async def test_the_time_of_a_task_is_held_to(daemon: Daemon) -> None:
     gate.touch()
     over = await daemon.must("wait", names=[reply["delegation"]], timeout_s=60)
     assert [session["result"] for session in over["sessions"]] == [None, "y"]
+
+
+async def test_a_turn_that_only_reported_does_not_contradict_itself(daemon: Daemon) -> None:
+    """Issue 9, 8: what was reported by a tool is no silence."""
+    name = await daemon.begin(script(goal_reached("all done"), text("")), goal="g")
+    session = await daemon.ended(name)
+    assert (session["message"], session["result"]) == ("all done", "")
+    told = (await daemon.call("status", name=name)).text
+    assert "It said:\n> all done\n\nIt said nothing beside that." in told
+
+
+async def test_what_follows_a_quoted_failure_begins_its_line(daemon: Daemon) -> None:
+    """Issue 9, 30."""
+    name = await daemon.begin(script({"api_error": 400, "message": "no"}))
+    await daemon.ended(name)
+    told = (await daemon.call("continue", name=name, prompt=script(text("x")))).text
+    assert "\n> no\nCall `wait`" in told
+    await daemon.ended(name)
+
+
+async def test_an_owners_stop_in_a_turn_that_goes_on_claims_no_end_of_it(daemon: Daemon) -> None:
+    """Issue 9, 34: it said that the turn was at its end, and it had been cut after a step."""
+    begun, gate = daemon.gate(), daemon.gate()
+    soon = {"bash": "perl -e 'select undef, undef, undef, 0.1'", "background": True}
+    steps = [{"touch": str(begun)}, {"tool": "Read", "gate": str(gate)}, text("never said")]
+    name = await daemon.begin(script(soon, text("started"), after_background=steps))
+    await until(begun.exists, "the turn to be opened again")
+    assert (await daemon.in_tool(name))["answers"] == 1
+    await daemon.must("intervene", name=name, kind="stop", text="enough")
+    gate.touch()
+    session = await daemon.ended(name)
+    assert (session["stop_reason"], session["result"]) == ("stopped", "started")
+    told = (await daemon.call("status", name=name)).text
+    assert "Its turn had an answer by then; nothing further was begun." in told

@@ -46,7 +46,7 @@ def private_directory(path: Path) -> None:
                 missing.chmod(0o700)
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
-        if path.is_symlink():
+        if os.path.islink(path):  # Path.is_symlink raises where no path can be that long
             raise ConfigurationError(
                 f"directory {path} is a symbolic link; name the directory it points to"
             ) from None

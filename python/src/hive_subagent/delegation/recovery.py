@@ -101,12 +101,14 @@ def _told(
         # what claude has of it stays out of reach with the record
         return _Child(_killed(record, turn=1), by_itself=False, further=(known,))
     if known is None or known.session_id != record.session_id or known.delegation != delegation:
-        # its session is kept from its beginning on; what claude has of it speaks against a doubt
+        # its session is kept from its beginning on: here none is left that could go on
         place = (config_dir, record.dir, record.session_id)
         begun = transcripts.find(*place) or transcripts.find_archived(*place)
         put_away(config_dir, record)
         records.forget(record.session_id)
-        return _Child(_killed(record, turn=1 if begun else 0), by_itself=False)
+        # what claude has of it speaks against a doubt
+        message = wording.GIVEN_UP if begun else None
+        return _Child(_killed(record, turn=0, message=message), by_itself=False)
     known, missed = settled(config_dir, known)
     further = tuple(wording.undelivered(note) for note in missed)
     if known.ending is not None:
@@ -128,12 +130,13 @@ def _keep_kept(
         keep_ending(known.model_copy(update={"ending": record.ending}), records, outbox)
 
 
-def _killed(record: SessionRecord, *, turn: int) -> SessionRecord:
+def _killed(record: SessionRecord, *, turn: int, message: str | None = None) -> SessionRecord:
     ending = Ending(
         run_id=str(uuid.uuid4()),
         state=State.KILLED,
         stop_reason=StopReason.KILLED,
         cause=Cause.DAEMON_STOP,
+        message=message,
         turn=turn,
         at=now(),
     )

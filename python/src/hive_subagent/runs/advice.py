@@ -24,8 +24,8 @@ _ADVICE = {
         " for, or take over."
     ),
     FailureCause.BLOCKED: (
-        "A hook of claude's own settings ended the turn, and the same prompt would be blocked"
-        " again: `continue` it with another prompt, or have the operator change the hook."
+        "The same prompt would most likely be refused again: `continue` it with another one. Where"
+        " a hook of claude's own settings refused it, the operator can change that."
     ),
     FailureCause.MCP: (
         "It cannot do its task without that MCP server. Have the operator look at the daemon's log"

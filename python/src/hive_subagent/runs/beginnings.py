@@ -47,11 +47,16 @@ def continued(
         said = f"; the error reported:\n{quoted(before.message)}\n" if before.message else "."
         note += f" Its previous run had failed{said}"
     if lost := tools_lost(before):
-        note += f" About that run:{lost}"
+        note += f"{_space(note)}About that run:{lost}"
     return (
         f"Subagent `{reply.name}` goes on in {reply.dir} and is {_pace(begun)}.{note}"
-        f" Call `wait` to learn how this run ended; {told}"
+        f"{_space(note)}Call `wait` to learn how this run ended; {told}"
     )
+
+
+def _space(before: str) -> str:
+    # a quotation ends its own line
+    return "" if before.endswith("\n") else " "
 
 
 def _pace(begun: bool) -> str:

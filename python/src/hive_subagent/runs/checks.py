@@ -78,7 +78,7 @@ def check_directory(path: str | Path, *, base: Path) -> Path:
     Claude keeps a session under the resolved path: a link that is turned later must not lead a
     session to another directory.
     """
-    directory = _absolute(os.path.realpath(_absolute(path, base, "dir")), base, "dir")
+    directory = _absolute(_real(_absolute(path, base, "dir"), "dir"), base, "dir")
     shown = f"dir {excerpt(str(directory))}"
     if not os.path.isdir(directory):  # Path.is_dir raises where a parent may not be entered
         raise Refused(f"{shown} is not a directory: name an existing one")
@@ -97,7 +97,7 @@ def check_report_file(path: str, *, base: Path) -> str:
     shown = f"report_file {excerpt(str(file))}"
     if not os.path.isdir(file.parent):
         raise Refused(f"{shown} cannot be a file there: name one in an existing folder")
-    file = Path(os.path.realpath(file.parent), file.name)
+    file = Path(_real(file.parent, "report_file"), file.name)
     try:
         mode = os.lstat(file).st_mode
     except FileNotFoundError:
@@ -122,6 +122,8 @@ def check_brief(prompt: str | None, prompt_file: str | None, *, base: Path) -> b
         )
     if prompt_file is not None:
         raise Refused("prompt and prompt_file are both given: leave one of them out")
+    if _is_blank(prompt):
+        raise Refused("prompt is blank: say what the subagent is to do")
     brief = check_text("prompt", prompt, limit=sys.maxsize).encode()
     # the bound of a file: both become the same part of claude's system prompt
     if len(brief) > BRIEF_LIMIT:
@@ -146,10 +148,14 @@ def read_brief(path: str, *, base: Path) -> bytes:
         raise Refused(f"{shown}: {error.strerror}; name a readable file") from None
     if len(brief) > BRIEF_LIMIT:
         raise Refused(f"{shown} is over {BRIEF_LIMIT} bytes: shorten the brief")
-    # a byte order mark is all that some editors leave in an empty file
-    if not _utf8(brief, shown).strip().strip("\ufeff").strip():
+    if _is_blank(_utf8(brief, shown)):
         raise Refused(f"{shown} is blank: write the brief into it")
     return brief
+
+
+def _is_blank(brief: str) -> bool:
+    # a byte order mark is all that some editors leave in an empty file
+    return not brief.strip().strip("\ufeff").strip()
 
 
 def _utf8(content: bytes, shown: str) -> str:
@@ -184,6 +190,13 @@ def check_program(program: str, search: str | None) -> str:
         raise Refused(f"claude_bin {program!r} is not an executable on PATH: install it or set it")
     # a session has a directory of its own, and a relative path would count from there
     return os.path.abspath(found)
+
+
+def _real(path: Path, what: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except OSError as error:  # a link that this user may not read, as some of /proc are
+        raise Refused(f"{what} {excerpt(str(path))}: {error.strerror}; name another") from None
 
 
 def _absolute(path: str | Path, base: Path, what: str) -> Path:

@@ -16,6 +16,8 @@ SELF_REPORTED = "self-reported by the subagent, not checked: look at the work be
 REASON_LIMIT = 2000
 """Characters of an owner's reason that are told; the session's `message` holds the whole."""
 
+_REPORTED = (StopReason.GOAL_REACHED, StopReason.NEED_HELP)
+
 _NO_SESSION = "There is no session to `continue`"
 
 # all that a reader may take for a line's end; other control characters are shown as escapes
@@ -37,7 +39,9 @@ def ending(view: SessionView) -> str:
     if view.result:
         parts.append(f"{_whose_answer(view)}\n{quoted(view.result)}")
     elif view.result == "" and not view.result_cut:
-        parts.append("It said nothing.")
+        # what it reported by a tool stands in the sentence before
+        beside = " beside that" if view.message and view.stop_reason in _REPORTED else ""
+        parts.append(f"It said nothing{beside}.")
     if view.result_cut:
         file = view.result_file or view.transcript
         whole = f"; the whole is in {file}" if file else ""
@@ -113,16 +117,17 @@ def ending_sentence(view: SessionView, *, whole: bool = True) -> str:
             if view.state is State.KILLED:
                 what += f" It was killed mid-turn before it came to a step ({killed_by(view)})."
             elif view.result or view.result_cut:
-                # a stop after a step leaves no answer, one at the end the whole of it
-                what = "It was at the end of its turn, which is answered; no other was begun."
+                # an answer of the turn: background work may have opened it again since, and the
+                # stop may have come after a step of that
+                what = "Its turn had an answer by then; nothing further was begun."
             # the owner's own words: one line of ours, and none of the subagent's
             reason = f": {_cut(on_one_line(view.message))}." if whole and view.message else "."
             return f"Subagent {name} was stopped by its owner{reason} {what} `continue` resumes it."
         case StopReason.KILLED if view.turn == 0:
-            return (
-                f"Subagent {name} never began ({killed_by(view)}); nothing was done. {_NO_SESSION}:"
-                f" `start` it anew.{until_then}"
-            )
+            did = f"never began ({killed_by(view)}); nothing was done"
+            if view.message:  # the daemon's own: a session was left that cannot go on
+                did = f"was KILLED as it began ({killed_by(view)}): {on_one_line(view.message)}"
+            return f"Subagent {name} {did}. {_NO_SESSION}: `start` it anew."
         case StopReason.KILLED:
             return (
                 f"Subagent {name} was KILLED mid-turn ({killed_by(view)}); it did NOT finish."

@@ -41,8 +41,9 @@ class Signals:
 class Finish:
     """How a run ended, before anybody put it into words. Costs are claude's own figures.
 
-    `answers` are those of its last turn in their order, whatever the outcome. `ended_processes`
-    were alive after claude itself had exited. `warning` is claude's own.
+    `answers` are those of its last turn in their order, whatever the outcome; of several, those
+    that say something. `ended_processes` were alive after claude itself had exited. `warning` is
+    claude's own.
     """
 
     outcome: Outcome
@@ -65,9 +66,10 @@ class Finish:
         usage: Usage,
     ) -> Self:
         """The end of a run whose claude said what was `heard`."""
+        given = heard.spoken.answers
         return cls(
             outcome=outcome,
-            answers=tuple(heard.spoken.answers),
+            answers=tuple([each for each in given if each.text.strip()] or given[-1:]),
             ended_background=ended_background,
             ended_processes=ended_processes,
             warning=heard.stop_hooks.warning,
