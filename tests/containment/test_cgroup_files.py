@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import signal
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.faults import no_descriptors
 
-from hive_subagent.containment import Containment, Enclosure
+from hive_subagent.containment import Containment, Enclosure, oom
 from hive_subagent.containment.cgroupfs import Cgroup
 from hive_subagent.containment.oom import OomAccount
 from hive_subagent.inotify import Watches
@@ -202,6 +203,42 @@ async def test_a_kill_is_noticed_without_anybody_asking(anyio_backend: str, tmp_
 
     await until(lambda: account.survived == 2)
     watches.remove(watch)
+    account.close()
+
+
+async def test_a_lack_of_descriptors_blames_no_later_death_on_memory(
+    anyio_backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tool died for memory; that its root lived on was never counted."""
+    monkeypatch.setattr(oom, "SETTLED_S", 0.01)
+    _, unit = plain_unit(tmp_path)
+    PlainDirectories().make(unit / "run-one")
+    leaf, faults = Cgroup(unit / "run-one"), [OSError(errno.EMFILE, "Too many open files")] * 2
+
+    def fails() -> None:
+        if faults:
+            raise faults.pop()
+
+    class Unit(Cgroup):
+        def keyed(self, name: str) -> dict[str, int]:
+            if account is not None:
+                fails()
+            return Cgroup(unit).keyed(name)
+
+    def root_lives() -> bool:
+        fails()
+        return True
+
+    account: OomAccount | None = None
+    account = OomAccount(leaf, Unit(unit), root_lives=root_lives)
+    set_events(leaf.path, oom=1, oom_kill=2)
+    with pytest.raises(OSError, match="Too many open files"):
+        account.update()
+    assert (account.kills, account.scope) == (0, None)
+    account.update()
+    assert (account.kills, account.scope) == (2, "run")
+    await until(lambda: account.survived == 2)
+    assert not faults
     account.close()
 
 

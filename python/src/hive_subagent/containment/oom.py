@@ -34,7 +34,7 @@ class OomAccount:
         """Read the counters; to be called when they may have changed, and at the end.
 
         A leaf without them, or one that lets nobody read them, has lost the account: `kills` is
-        None from then on.
+        None from then on. Raises OSError where descriptors have run out.
         """
         if self.kills is None:
             return
@@ -45,8 +45,9 @@ class OomAccount:
             return
         fresh = events.get("oom_kill", 0) - self.kills
         if fresh > 0:
-            self.kills += fresh
+            # before anything is counted: where it fails, the next look finds the same kills
             self.scope = self._blame(events.get("oom", 0))
+            self.kills += fresh
             self._settle_later(fresh)
 
     def _blame(self, at_own_limit: int) -> OomScope:
@@ -66,7 +67,12 @@ class OomAccount:
 
         def settle() -> None:
             self._timers.discard(timer)
-            if self._root_lives():
+            try:
+                lives = self._root_lives()
+            except OSError:  # no descriptor is left: a root that lives on still tells it later
+                self._settle_later(kills)
+                return
+            if lives:
                 self.survived += kills
 
         timer = loop.call_later(SETTLED_S, settle)
