@@ -213,24 +213,25 @@ async def test_a_lack_of_descriptors_blames_no_later_death_on_memory(
     monkeypatch.setattr(oom, "SETTLED_S", 0.01)
     _, unit = plain_unit(tmp_path)
     PlainDirectories().make(unit / "run-one")
-    leaf, faults = Cgroup(unit / "run-one"), [OSError(errno.EMFILE, "Too many open files")] * 2
+    leaf = Cgroup(unit / "run-one")
+    faults = {"unit": 0, "root": 1}
 
-    def fails() -> None:
-        if faults:
-            raise faults.pop()
+    def fails(what: str) -> None:
+        if faults[what]:
+            faults[what] -= 1
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     class Unit(Cgroup):
         def keyed(self, name: str) -> dict[str, int]:
-            if account is not None:
-                fails()
+            fails("unit")
             return Cgroup(unit).keyed(name)
 
     def root_lives() -> bool:
-        fails()
+        fails("root")
         return True
 
-    account: OomAccount | None = None
     account = OomAccount(leaf, Unit(unit), root_lives=root_lives)
+    faults["unit"] = 1
     set_events(leaf.path, oom=1, oom_kill=2)
     with pytest.raises(OSError, match="Too many open files"):
         account.update()
@@ -238,7 +239,7 @@ async def test_a_lack_of_descriptors_blames_no_later_death_on_memory(
     account.update()
     assert (account.kills, account.scope) == (2, "run")
     await until(lambda: account.survived == 2)
-    assert not faults
+    assert faults == {"unit": 0, "root": 0}
     account.close()
 
 
