@@ -7,6 +7,7 @@ background work happens to end.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 from e2e.random_plans import Plan
 from e2e.script import Say
 
+TASK = re.compile(r"done-\d+")
 TOKEN = re.compile(r"w\d+x\d+w")
 SIGNALS = {"mcp__signal__goal_reached": "goal_reached", "mcp__signal__need_help": "need_help"}
 STATES = {"failed": "failed", "killed": "killed", "need_help": "need_help"}
@@ -32,18 +34,28 @@ class Served:
     sent_back: bool = False
 
     @property
+    def tasks(self) -> set[str]:
+        """The background tasks that it starts, by the names of the files that they leave."""
+        return {task for use in self.say.tools for task in TASK.findall(json.dumps(use.input))}
+
+    @property
     def tokens(self) -> list[str]:
         return TOKEN.findall(" ".join([self.say.text or "", *self.say.further]))
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What came of a run. `before_interrupt`: how many messages had been served by then."""
+    """What came of a run.
+
+    `done`: the names of the files that background tasks have left; `before_interrupt`: how many
+    messages had been served by then.
+    """
 
     served: Sequence[Served]
     session: Mapping[str, Any]
     notices: Sequence[Mapping[str, Any]]
     left: Mapping[int, str]
+    done: frozenset[str] = frozenset()
     whole: str = ""
     before_interrupt: int | None = None
 
@@ -95,6 +107,10 @@ def _ending(plan: Plan, seen: Seen) -> Iterator[str]:
         yield f"WRONG ENDING: the cap in turn {session.get('turn')} of {plan.max_turns}"
     if kind == "killed" and session.get("cause") != "interrupt":
         yield f"WRONG ENDING: killed by {session.get('cause')}"
+    if plan.act in ("nothing", "open") and plan.background_wait_s is None:
+        started = {task for each in seen.served for task in each.tasks}
+        if unfinished := started - seen.done or seen.session.get("ended_background"):
+            yield f"WRONG ENDING: the background work {unfinished} was not waited for"
     if kind in SIGNALS.values():
         (turn,) = {s.turn for s in seen.served if {u.name for u in s.say.tools} & {*SIGNALS}}
         if session.get("turn") != turn:
@@ -107,10 +123,12 @@ def _answers(plan: Plan, seen: Seen) -> Iterator[str]:
     last = max((each.turn for each in seen.served), default=1)
     of_turn = [each for each in seen.served if each.turn == last]
     told = TOKEN.findall(str(seen.session.get("result") or ""))
-    required = [token for tokens in answers(of_turn) for token in tokens]
+    given = answers(of_turn)
+    required = _flat(given)
     if _kind(seen) == "killed":
         yield from _answers_of_killed(plan, seen, told)
-    elif told != required:
+    # 2.1.197 asks its model once more when the background work is ended that was waited for
+    elif told != required and (plan.background_wait_s is None or told != _flat(_but_last(given))):
         yield f"LOST ANSWER: {required} were given, {told} told"
     if told != TOKEN.findall(seen.whole):
         yield f"LOST ANSWER: the file holds {TOKEN.findall(seen.whole)}, {told} told"
@@ -119,19 +137,33 @@ def _answers(plan: Plan, seen: Seen) -> Iterator[str]:
 def _answers_of_killed(plan: Plan, seen: Seen, told: list[str]) -> Iterator[str]:
     """What was given when the interrupt came.
 
-    The result of the last of it may have been on the way: then it is the last text that was said.
+    The result of the last of it may have been on the way; then it is the last text that was said,
+    or has not been printed. What a run that was held had answered has to be there.
     """
     told = [*told, *TOKEN.findall(str(seen.session.get("last_text") or ""))]
     served = seen.served[: seen.before_interrupt]
-    if plan.act == "interrupt-any":
-        served = served[:-1]
     last = max((each.turn for each in seen.served), default=1)
-    required = [t for ts in answers([s for s in served if s.turn == last]) for t in ts]
+    found = answers([each for each in served if each.turn == last])
+    if plan.act == "interrupt-any":
+        found = answers([each for each in served[:-1] if each.turn == last])
+    # the model is asked already, and claude has not printed what it said
+    elif served and not served[-1].say.tools:
+        found = _but_last(found)
+    required = _flat(found)
     given = [token for each in seen.served for token in each.tokens]
     if not _in_order(required, told):
         yield f"LOST ANSWER: {required} were given before the interrupt, {told} told"
     if not _in_order(told, given):
         yield f"LOST ANSWER: {given} were given, {told} told"
+
+
+def _but_last(found: list[list[str]]) -> list[list[str]]:
+    """Without the last of several: the first is never spared."""
+    return found[:-1] if len(found) > 1 else found
+
+
+def _flat(found: list[list[str]]) -> list[str]:
+    return [token for tokens in found for token in tokens]
 
 
 def _notice(seen: Seen) -> Iterator[str]:

@@ -53,6 +53,7 @@ class Drawing:
         self._keep = keep
         self._folder = folder
         self._tokens = count(1)
+        self._tasks = count(1)
 
     def plan(self) -> Plan:
         """A random plan."""
@@ -183,20 +184,23 @@ class Drawing:
         return [Say(text=self._beside(), tools=(each,)) for each in launched]
 
     def _launch(self) -> Use:
+        """A background task that leaves a file when it has done its work."""
         kind = self._random.choice(["shell", "shell", "agent", "agent", "monitor"])
         pause = f"perl -e 'select undef, undef, undef, {self._random.uniform(0, 2):.2f}'"
+        task = f"done-{next(self._tasks)}"
+        done = f"touch {self._folder}/{task}"
         if kind == "agent":
-            does: list[Step] = [self._shell(pause), Say(text="looked")]
-            prompt = self._keep(*does[self._random.randint(0, 1) :])
-            about = {"description": "look", "subagent_type": "general-purpose", "prompt": prompt}
+            prompt = self._keep(self._shell(f"{pause}; {done}"), Say(text="looked"))
+            about = {"description": task, "subagent_type": "general-purpose", "prompt": prompt}
             how = {"run_in_background": True} if self._random.random() < 0.5 else {}
             return Use("Agent", about | how)
         # Monitor came after the older version
         if kind == "monitor" and self._version == CURRENT:
             events = "; ".join([f"echo event; {pause}"] * self._random.randint(1, 2))
-            about = {"description": "watch", "command": events}
+            about = {"description": "watch", "command": f"{events}; {done}"}
             return Use("Monitor", about | {"timeout_ms": 60_000, "persistent": False})
-        command = self._random.choice([pause, pause, f"{pause}; exit 3", "true"])
+        ways = [f"{pause}; {done}", f"{pause}; {done}; exit 3", done]
+        command = self._random.choice([*ways, ways[0]])
         return self._use_shell(command, background=True)
 
     def _gated(self, *, background: bool) -> Say:

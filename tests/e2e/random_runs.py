@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import re
 import secrets
@@ -113,7 +114,9 @@ class Runs:
         notices = await self._notices(name)
         left = processes.of_run(str(notices[0]["id"])) if notices else {}
         whole = _content(session.get("result_file"))
-        seen = Seen(_served(world.api.of(plan.script)), session, notices, left, whole, before)
+        served = _served(world.api.of(plan.script))
+        done = frozenset(file.name for file in folder.glob("done-*"))
+        seen = Seen(served, session, notices, left, done, whole, before)
         self._report.note(number, plan, seen, world.version)
 
     async def _act(self, plan: Plan, name: str, random: Random) -> int | None:
@@ -239,6 +242,8 @@ def main() -> int:
     parser.add_argument("--at-once", type=int, default=(os.cpu_count() or 1) + 1)
     arguments = parser.parse_args()
     seed = secrets.randbelow(1 << 32) if arguments.seed is None else arguments.seed
+    # that a CLI hung up amid an answer
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
     try:
         for version in install.PINNED:
             install.ensure(version)

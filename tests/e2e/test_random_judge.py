@@ -21,7 +21,7 @@ def seen(*served: Served, result: str, reason: str = "turn_ended", **further: An
     kind = {"turn_ended": "finished"}.get(reason, reason)
     state = {"killed": "killed", "failed": "failed"}.get(reason, "idle")
     session = {"stop_reason": reason, "state": state, "result": result, "turn": 1} | further
-    return Seen(served, session, [{"kind": kind, "text": result}], {}, result)
+    return Seen(served, session, [{"kind": kind, "text": result}], {}, whole=result)
 
 
 TWO = (Served(bash("true")), Served(say("w1x1w")), Served(say("w1x2w")))
@@ -66,6 +66,17 @@ def test_a_goal_ends_with_the_signal_that_was_given_and_in_its_turn() -> None:
     assert judge(GOAL, seen(*served, result="w1x3w", reason="turn_cap", turn=2))
 
 
+def test_background_work_that_was_not_waited_for_is_found() -> None:
+    launch = Served(bash("sleep 1; touch /x/done-1", run_in_background=True))
+    run = seen(launch, *TWO, result="w1x1w\n\nw1x2w")
+    (wrong,) = judge(BACKGROUND, run)
+    assert "not waited for" in wrong
+    assert judge(BACKGROUND, replace(run, done=frozenset({"done-1"}))) == []
+    assert judge(replace(BACKGROUND, act="interrupt-any"), run) == []
+    ended = [{"kind": "shell", "description": "scripted", "age_s": 1.0}]
+    assert judge(BACKGROUND, seen(*TWO, result=run.whole, ended_background=ended))
+
+
 def test_a_turn_without_a_word_is_answered_by_what_it_said_last() -> None:
     beside = Served(Say(text="w1x1w", tools=(Use("Bash"),)))
     assert answers([beside, Served(say("")), Served(say(""))]) == [["w1x1w"]]
@@ -83,6 +94,6 @@ def test_an_interrupted_run_keeps_what_was_said_before() -> None:
         before_interrupt=3,
     )
     assert judge(plan, right) == []
-    lost = seen(*TWO, result="w1x2w", reason="killed", cause="interrupt")
+    lost = seen(*TWO, result="w1x2w", reason="killed", cause="interrupt", last_text="w1x1w")
     (wrong,) = judge(plan, replace(lost, before_interrupt=3))
     assert wrong.startswith("LOST ANSWER")
