@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hive_subagent.claude import protocol
+from hive_subagent.claude.background import Background
 from hive_subagent.claude.conversation import Conversation, Phase
 from hive_subagent.claude.outcome import is_answer
 
@@ -213,3 +214,20 @@ def test_it_is_the_same_without_hooks_and_in_one_block(version: str, case: str) 
     assert [text for v, c, _, texts in CASES if (v, c) == (version, case) for text in texts] == [
         answer.text for answer in whole.spoken.answers
     ]
+
+
+def test_a_task_that_is_ended_between_two_turns_has_been_cut() -> None:
+    """Issue 9, 1: claude does so on its way out; where it goes on, it was not."""
+    background = Background()
+    task = {"task_id": "b1", "task_type": "local_bash", "description": "serve"}
+    gone = {"subtype": "task_updated", "task_id": "b1", "patch": {"status": "killed"}}
+    background.system({"subtype": "background_tasks_changed", "tasks": [task]})
+    background.system(gone, working=False)
+    background.system({"subtype": "background_tasks_changed", "tasks": []}, working=False)
+    assert (background.open, background.owed) == ({}, {})
+    assert [shown.description for shown in background.shown()] == ["serve"]
+    background.result({})
+    assert background.shown() == []
+    background.system({"subtype": "background_tasks_changed", "tasks": [task]})
+    background.system(gone, working=True)
+    assert background.shown() == []

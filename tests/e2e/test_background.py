@@ -308,3 +308,19 @@ async def test_a_claude_that_dies_while_background_work_goes_on_was_killed(world
         assert world.alive() == {}
     assert (session["state"], session["signal"]) == ("killed", "SIGKILL")
     assert (session["result"], len(session["ended_background"])) == ("started", 1)
+
+
+@pytest.mark.parametrize("signal", ["INT", "TERM", "HUP"])
+async def test_a_signal_that_claude_handles_meanwhile_is_no_end_of_the_turn(
+    world: World, signal: str
+) -> None:
+    """Issue 9, 1: it ends its tasks first and exits with a code; it was told as finished."""
+    named = world.api.script(bash(LONG, run_in_background=True), say("it serves"))
+    async with world.daemon():
+        reply = await world.start("build", named)
+        await held(world)
+        await anyio.run_process(["kill", f"-{signal}", str(reply["pid"])])
+        session = await world.ended("build")
+        assert world.alive() == {}
+    assert session["state"] in ("killed", "failed")
+    assert (session["result"], len(session["ended_background"])) == ("it serves", 1)

@@ -68,6 +68,9 @@ class Task:
 class Background:
     """Feed it events; `open` holds the tasks that go on, `owed` those whose end is yet to be told.
 
+    `cut` are those that were ended between two turns, where the model ends none: claude ends them
+    when it is on its way out, by a signal say.
+
     `owed` are ids of ended tasks, the oldest first: claude opens a turn for each of them, unless
     the turn that goes on reads of it.
     """
@@ -75,6 +78,7 @@ class Background:
     clock: Callable[[], float] = time.monotonic
     open: dict[str, Task] = field(default_factory=dict)
     owed: dict[str, Task] = field(default_factory=dict)
+    cut: dict[str, Task] = field(default_factory=dict)
     # announced by 2.1.197, which does so for what is in the foreground too
     _announced: dict[str, Task] = field(default_factory=dict)
     _lists: bool = False
@@ -126,6 +130,8 @@ class Background:
         """Take in a result of the main agent: that of a turn which tells of a task's end?"""
         # what was announced and is not in the background by now never will be
         self._announced.clear()
+        # claude goes on: it was not on its way out
+        self.cut.clear()
         origin = event.get("origin")
         if not isinstance(origin, Mapping) or origin.get("kind") != "task-notification":
             return
@@ -138,8 +144,11 @@ class Background:
             del self.owed[first]
 
     def shown(self) -> list[BackgroundTask]:
-        """The open tasks with their ages, oldest first, as many as an answer lists."""
-        return shown(self.open.values(), self.clock())
+        """The open tasks with their ages, oldest first, as many as an answer lists.
+
+        Those that were cut are among them: they have not come to their end.
+        """
+        return shown([*self.open.values(), *self.cut.values()], self.clock())
 
     def _started(self, event: Event, tool: str | None) -> None:
         task_id = _id(event.get("task_id"))
@@ -165,6 +174,8 @@ class Background:
         elif task is not None and task.kind == "monitor" and not working:
             # nobody has stopped it, its time was up; the turn that tells of it names no run
             self._owe(task_id, replace(task, run_id=None))
+        elif task is not None and not working and len(self.cut) < MOST_TASKS:
+            self.cut[task_id] = task
 
     def _owe(self, task_id: str, task: Task) -> None:
         self.owed[task_id] = task

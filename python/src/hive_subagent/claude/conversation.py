@@ -153,7 +153,7 @@ class Conversation:
             return Phase.BUSY
         if self.background.open:
             return Phase.BACKGROUND
-        return Phase.OWED if self.background.owed else Phase.SETTLED
+        return Phase.OWED if self.background.owed or self.background.cut else Phase.SETTLED
 
     @property
     def last_text(self) -> str:
