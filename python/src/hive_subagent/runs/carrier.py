@@ -15,8 +15,7 @@ from functools import partial
 import anyio
 from anyio.abc import TaskGroup
 
-from hive_subagent.claude.outcome import Failed, words
-from hive_subagent.claude.process import RunningClaude
+from hive_subagent.claude.outcome import Failed
 from hive_subagent.containment import Containment, Enclosure
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.models import Cause, FailureCause, State, StopReason
@@ -24,7 +23,7 @@ from hive_subagent.replies import StartReply
 from hive_subagent.runs import refusals, wording
 from hive_subagent.runs.endings import not_kept
 from hive_subagent.runs.happenings import finished, started, warn_of_missing_servers
-from hive_subagent.runs.holding import archive, identify, put_away, settle_in, take_lock
+from hive_subagent.runs.holding import archive, identify, missed, put_away, settle_in, take_lock
 from hive_subagent.runs.launch import Launch, McpAccess, grant_for, invoke, launch_slots
 from hive_subagent.runs.records import Ending, Records
 from hive_subagent.runs.registry import Registry
@@ -104,13 +103,18 @@ class Carrier:
             invocation = invoke(launch, self.settings, grant, enclosure.environment)
             try:
                 async with self.slots:
-                    lives = await run.begin(invocation, confirm_s=self.settings.resume_confirm_s)
+                    # one that was stopped while it waited is not begun any more
+                    lives = run.stopped_by is None and await run.begin(
+                        invocation, confirm_s=self.settings.resume_confirm_s
+                    )
                 if lives:
                     self._confirm(session, launch, run, answer)
                     await run.turns()
             finally:
                 with anyio.CancelScope(shield=True):
                     await self._finish(session, launch, run, answer)
+            why = run.stopped_by or Cause.INTERRUPT
+            self._refuse(answer, Refused(refusals.never_begun(launch.record.name, why)))
         except SubagentError as error:
             self._refuse(answer, error)
         except Exception:
@@ -119,11 +123,15 @@ class Carrier:
             with anyio.CancelScope(shield=True):
                 await self._tell_broken(session, run_id)
         finally:
-            with anyio.CancelScope(shield=True):
-                if enclosure is not None:
-                    await enclosure.end()
-                    enclosure.close()
-            self._let_go(session, launch, run_id, token)
+            try:
+                with anyio.CancelScope(shield=True):
+                    if enclosure is not None:
+                        await enclosure.end()
+                        enclosure.close()
+            except OSError:  # a fault here must cost neither the name nor the daemon
+                log.exception("run %s of `%s` could not be put away", run_id, launch.record.name)
+            finally:
+                self._let_go(session, launch, run_id, token)
 
     def _steering(self, session: LiveSession) -> Steering | None:
         if self.steerings is None:
@@ -238,48 +246,37 @@ class Carrier:
         if run.claude is None:
             return
         finish = await run.finish()
-        if (miss := self._miss(launch, run.claude)) is not None:
+        near = "" if launch.record.ours else self.registry.near(launch.record.name)
+        config_dir, heard = self.settings.claude_config_dir, run.claude.conversation
+        miss = missed(launch.record, heard, config_dir, near=near) if launch.resume else None
+        if miss is not None:
             finish = replace(finish, outcome=Failed(miss))
         if not session.owed:
             died = session.record.model_copy(update={"ending": ending_of(session, run, finish)})
             stillborn = refusals.stillborn(ended_view(died), finish.outcome)
             self._refuse(answer, Refused(miss or stillborn))
             return
-        identify(session, run.claude.conversation)
-        confirm(self.settings.claude_config_dir, session.record, run.claude.conversation)
+        identify(session, heard)
+        confirm(config_dir, session.record, heard)
         kept = await keep_answers(self.records, session.record.session_id, run.run_id, finish)
         ending = ending_of(session, run, finish, result_file=kept.path)
-        missed = self._missed(session, stopped=ending.stop_reason is StopReason.STOPPED)
+        further = self._missed(session, stopped=ending.stop_reason is StopReason.STOPPED)
         record = session.record = session.record.model_copy(update={"ending": ending})
         reports = run.signals.report_files
         if reports and not await may_write_reports(record, self.settings):
             # what it may not do itself, we do not do for it
-            missed.append(wording.reports_left(reports))
+            further.append(wording.reports_left(reports))
             reports = []
-        missed += not_kept(
+        further += not_kept(
             [kept.problem],
             remains=run.remains,
             limit=finish.usage.memory_max_lost,
             holds=finish.usage.memory_max_bytes,
         )
-        await self._tell(session, reports, missed)
+        await self._tell(session, reports, further)
         dead = ", ".join(f"{p.pid} ({p.command})" for p in run.died.values()) or "nothing else"
         how = f"{ending.stop_reason}; died with it: {dead}"
         log.info("run %s of `%s` ended: %s", run.run_id, record.name, how)
-
-    def _miss(self, launch: Launch, claude: RunningClaude) -> str | None:
-        """What is said where claude had no such session, or several."""
-        result = claude.conversation.last_result
-        if launch.resume is None or claude.conversation.begun or result is None:
-            return None
-        return refusals.missed(
-            name=launch.record.name,
-            words=words(result) or "no reason given",
-            config_dir=str(self.settings.claude_config_dir),
-            directory=launch.record.dir,
-            before=ended_view(launch.record) if launch.record.ours else None,
-            near="" if launch.record.ours else self.registry.near(launch.record.name),
-        )
 
     def _let_go(self, session: LiveSession, launch: Launch, run_id: str, token: str | None) -> None:
         if token is not None:

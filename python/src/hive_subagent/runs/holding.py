@@ -11,12 +11,13 @@ import anyio
 from hive_subagent.claude import transcripts
 from hive_subagent.claude.conversation import Conversation
 from hive_subagent.claude.holders import TranscriptLock, live_holder, live_holder_of_title
+from hive_subagent.claude.outcome import words
 from hive_subagent.claude.process import RunningClaude
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.files import reason_of
 from hive_subagent.runs import refusals
 from hive_subagent.runs.records import Records, SessionRecord
-from hive_subagent.runs.session import LiveSession
+from hive_subagent.runs.session import LiveSession, ended_view
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +65,26 @@ def refuse_if_an_id_of_ours(records: Records, name: str) -> None:
             f"`{name}` is the id of a session of this daemon: `continue` it by its name, which"
             " `status` shows"
         )
+
+
+def missed(
+    record: SessionRecord, conversation: Conversation, config_dir: Path, *, near: str
+) -> str | None:
+    """What is said of a resumed session where claude had none like that, or several; else None.
+
+    `near` names known sessions that may have been meant.
+    """
+    result = conversation.last_result
+    if conversation.begun or result is None:
+        return None
+    return refusals.missed(
+        name=record.name,
+        words=words(result) or "no reason given",
+        config_dir=str(config_dir),
+        directory=record.dir,
+        before=ended_view(record) if record.ours else None,
+        near=near,
+    )
 
 
 def identify(session: LiveSession, conversation: Conversation) -> bool:

@@ -7,6 +7,14 @@ from hive_subagent.models import Cause, SessionView, State
 from hive_subagent.runs.endings import killed_by
 
 
+def never_begun(name: str, why: str) -> str:
+    """The error of a call whose run was stopped before claude was started."""
+    return (
+        f"subagent `{name}` was stopped ({why}) before claude was started: nothing of it ran; call"
+        " again to have it run"
+    )
+
+
 def missed(
     *,
     name: str,
