@@ -118,6 +118,13 @@ async def test_a_daemon_under_nohup_outlives_its_terminal(world: Daemon) -> None
     assert "SIGHUP" not in world.log
 
 
+async def test_a_subagent_finds_programs_where_the_daemon_was_told_to(daemon: Daemon) -> None:
+    """Issue 11, 7: a wrapper around the daemon put the daemon's own interpreter first."""
+    found = daemon.gate()
+    await daemon.run(script(bash(f'printf %s "$PATH" >{found}')))
+    assert found.read_text() == daemon.base_environment["PATH"]
+
+
 def test_answers_are_sent_at_once() -> None:
     """Else each answer but the first of a connection is 40 ms late; accepting inherits it."""
     with listen("127.0.0.1", 0) as listener:

@@ -45,12 +45,15 @@ class Suite:
         signed = f"[signed-by={KEYRING}] " if KEYRING.exists() else ""
         (folder / "sources.list").write_text(f"deb {signed}{mirror()} {name} main\n")
         (folder / "nothing").mkdir(exist_ok=True)
+        (folder / "status").touch()
 
     def _apt(self, *arguments: str) -> str:
         own = {
             "Dir::State": self._folder / "state",
             # nothing counts as installed, so the whole closure is fetched
-            "Dir::State::status": "/dev/null",
+            "Dir::State::status": self._folder / "status",
+            # dpkg's lock would lie beside its status, and nothing is installed
+            "Debug::NoLocking": "true",
             "Dir::Cache": self._folder / "cache",
             "Dir::Etc::sourcelist": self._folder / "sources.list",
             "Dir::Etc::sourceparts": self._folder / "nothing",

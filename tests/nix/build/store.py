@@ -48,7 +48,7 @@ PROGRAMS = {
     "perl": ["perl", "perl-base"],
     "procps": ["procps"],
     "python3": [f"python{PYTHON}", f"python{PYTHON}-minimal"],
-    "util-linux": ["util-linux"],
+    "util-linux": ["util-linux", "mount"],
     "xz": ["xz-utils"],
 }
 # further names of a program, as nixpkgs has them: input, name, program
@@ -59,7 +59,7 @@ ALIASES = (
     ("python3", "python3", f"python{PYTHON}"),
 )
 # the imitation's own; on nobody's PATH
-FURTHER = ["busybox-static", "libc-bin", "mount", "nix-bin"]
+FURTHER = ["busybox-static", "libc-bin", "nix-bin"]
 # what Nix's hooks bring beside the package's own inputs
 WHEELS = ["build", "hatchling", "installer", "packaging"]
 
@@ -157,6 +157,15 @@ def _add_scripts(folder: Path, scripts: Scripts) -> None:
         file.chmod(0o755)
 
 
+def add_a_warning(store: Path) -> None:
+    """Let a dependency warn when it is imported, as newer ones than the locked may."""
+    [file] = store.glob("*-starlette/lib/python*/site-packages/starlette/__init__.py")
+    file.write_text(
+        f"{file.read_text()}\nimport warnings\n\n"
+        'warnings.warn("a newer release warns of something", DeprecationWarning)\n'
+    )
+
+
 def compile_modules(store: Path) -> None:
     """Compile all Python modules, as Nix's packages come compiled, and nobody can write here."""
     tree = store / Path(f"{STORE}debian").name
@@ -184,6 +193,7 @@ def make(cache: Path) -> None:
     add_programs(store, fetch_programs(cache))
     for wheel in fetch_wheels(cache / "wheels"):
         add_wheel(store, wheel)
+    add_a_warning(store)
     compile_modules(store)
     for old in ("apt", "wheels"):
         shutil.rmtree(cache / old)
