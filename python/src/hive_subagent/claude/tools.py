@@ -42,6 +42,11 @@ _COMMON: Mapping[str, Tool] = {
     "CronCreate": Tool(Use.NEVER_FIRES, "its jobs live as long as the process, a run's one turn"),
     "CronDelete": Tool(Use.NEVER_FIRES, "manages the jobs of CronCreate"),
     "CronList": Tool(Use.NEVER_FIRES, "manages the jobs of CronCreate"),
+    "DesignSync": Tool(
+        Use.HEADLESS,
+        "reads and writes the account's design projects at claude.ai; offered unless"
+        " CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC is set",
+    ),
     "Edit": Tool(Use.HEADLESS, "writes a file"),
     "EnterPlanMode": Tool(Use.NEEDS_PERSON, "offered with --permission-prompt-tool"),
     "EnterWorktree": Tool(Use.HEADLESS, "moves the session into a git worktree"),
