@@ -196,4 +196,10 @@ def test_an_answer_of_megabytes_is_read_to_its_end(channel: Channel) -> None:
     """A hook that closed its input early would lose its answer to a broken pipe of the CLI."""
     channel.put("_intervene.txt", "plan B")
     whole = event(tool_response={"stdout": "x" * 5_000_000}, agent_id="late")
+    assert channel.fire(given=whole).reason.endswith("plan B")
+
+
+def test_who_asks_is_read_behind_an_answer_of_hundreds_of_kilobytes(channel: Channel) -> None:
+    channel.put("_intervene.txt", "plan B")
+    whole = event(tool_response={"stdout": "x" * 900_000}, agent_id="late")
     assert channel.fire("--for", "subagents", given=whole).reason.endswith("plan B")
