@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
-from pathlib import Path
 
 from support import programs
 
@@ -14,7 +14,7 @@ PROGRAM = programs.ours("hive-subagent-demo")
 def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
     """The demonstration where PATH has none of our programs, as with `nix run` (issue 11, 2)."""
     folders = os.environ["PATH"].split(":")
-    strange = [folder for folder in folders if not Path(folder, PROGRAM.name).exists()]
+    strange = [folder for folder in folders if not shutil.which(PROGRAM.name, path=folder)]
     return subprocess.run(
         [PROGRAM, *arguments],
         env={**os.environ, "PATH": ":".join(strange)},
