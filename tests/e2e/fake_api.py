@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from e2e import sse
-from e2e.script import Fail, Hang, Say, Step, position, say, text_of
+from e2e.script import Fail, Hang, Say, Step, asks_for_a_title, position, say, text_of
 
 ERROR_TYPES = {
     400: "invalid_request_error",
@@ -124,6 +124,9 @@ class FakeApi:
         return StreamingResponse(self._stream(whole, step), media_type="text/event-stream")
 
     def _take(self, body: dict[str, Any]) -> Call:
+        if asks_for_a_title(body["messages"]):
+            # it quotes the prompt, the name of its script too, and is no step of that
+            return Call(body, say("A title"), None)
         key, answered = position(body["messages"])
         steps = [self.default] if key is None else self._scripts[key]
         at = 0 if key is None else answered

@@ -90,6 +90,11 @@ def position(messages: list[dict[str, Any]]) -> tuple[str | None, int]:
     return None, answered
 
 
+def asks_for_a_title(messages: list[dict[str, Any]]) -> bool:
+    """Whether 2.1.197 asks for a name of its session, which it does where nothing forbids it."""
+    return len(messages) == 1 and text_of(messages[0]).startswith("<session>")
+
+
 def text_of(message: dict[str, Any]) -> str:
     """The text blocks of a message; tool results do not count."""
     content = message.get("content")

@@ -134,7 +134,7 @@ async def test_a_stop_ends_a_turn_without_tools(world: World, goal: dict[str, st
         session = await world.ended("lint")
     assert (session["state"], session["stop_reason"]) == ("idle", "stopped")
     assert (session["turn"], session["result"]) == (1, "my answer")
-    assert "at the end of its turn" in world.notices()[0]["text"]
+    assert "Its turn had an answer by then; nothing further was begun" in world.notices()[0]["text"]
     assert len(world.api.of(named)) == 1
 
 
