@@ -59,9 +59,11 @@ ALIASES = (
     ("python3", "python3", f"python{PYTHON}"),
 )
 # the imitation's own; on nobody's PATH
-FURTHER = ["busybox-static", "libc-bin", "nix-bin"]
+FURTHER = ["busybox-static", "libc-bin", "nix-bin", f"python{PYTHON}-venv"]
 # what Nix's hooks bring beside the package's own inputs
 WHEELS = ["build", "hatchling", "installer", "packaging"]
+# for new virtual environments: Debian's own reads certificates that a sandbox does not have
+PIP = "pip"
 
 Scripts = dict[str, str]
 
@@ -69,7 +71,7 @@ Scripts = dict[str, str]
 def requirements() -> list[str]:
     """What the package needs to be built, to run and to be tested, as pip takes it."""
     project = tomllib.loads(PYPROJECT.read_text())["project"]
-    return [*project["dependencies"], *project["optional-dependencies"]["test"], *WHEELS]
+    return [*project["dependencies"], *project["optional-dependencies"]["test"], *WHEELS, PIP]
 
 
 def key() -> str:
@@ -120,10 +122,15 @@ def add_programs(store: Path, files: list[Path]) -> None:
                     link.symlink_to(f"{STORE}debian/{found.relative_to(tree)}")
     for name, alias, target in ALIASES:
         (store / Path(STORE + name).name / "bin" / alias).symlink_to(target)
+    # virtual environments look for the standard library beside the interpreter's `bin`
+    library = store / Path(f"{STORE}python3").name / "lib"
+    library.mkdir()
+    (library / f"python{PYTHON}").symlink_to(f"{STORE}debian/lib/python{PYTHON}")
 
     # these look for their own files below /usr; ./enter has links to them below /nix
-    for program in ("git", "perl"):
-        file = tree / "bin" / program
+    modules = tree / "lib" / f"python{PYTHON}"
+    wheels = (*modules.glob("ensurepip/*.py"), *modules.glob("_sysconfig*.py"))
+    for file in (tree / "bin" / "git", tree / "bin" / "perl", *wheels):
         file.write_bytes(re.sub(rb"/usr/(?=lib/|share/)", b"/nix/", file.read_bytes()))
 
     busybox = store / Path(f"{STORE}busybox").name / "bin"
@@ -191,8 +198,14 @@ def make(cache: Path) -> None:
         shutil.rmtree(cache / old, ignore_errors=True)
     store.mkdir(parents=True)
     add_programs(store, fetch_programs(cache))
+    bundled = store / Path(f"{STORE}debian").name / "share" / "python-wheels"
     for wheel in fetch_wheels(cache / "wheels"):
-        add_wheel(store, wheel)
+        if wheel.name.startswith(f"{PIP}-"):
+            shutil.rmtree(bundled)
+            bundled.mkdir()
+            shutil.copy2(wheel, bundled)
+        else:
+            add_wheel(store, wheel)
     add_a_warning(store)
     compile_modules(store)
     for old in ("apt", "wheels"):
