@@ -39,10 +39,12 @@ async def test_requests_without_memory_are_answered_or_cut_and_the_daemon_serves
     callers = [threading.Thread(target=call, args=(number,)) for number in range(CALLERS)]
     for caller in callers:
         caller.start()
+    # amid that a call may be cut as well, and it may not hang: each of them comes back in time
+    call(CALLERS)
     for caller in callers:
         caller.join(60)
     assert not any(caller.is_alive() for caller in callers)
-    assert len(answered) == CALLERS
+    assert len(answered) == CALLERS + 1
     assert set(answered) - {200}, "none of them ran out of memory: make them larger"
     assert "MemoryError" in world.log
     assert "sessions" in (await world.must("status"))
