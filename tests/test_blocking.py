@@ -42,8 +42,8 @@ async def test_a_call_that_hangs_is_refused_while_others_are_answered() -> None:
         async with anyio.create_task_group() as group:
 
             async def hung() -> None:
-                with pytest.raises(Refused, match="dir /hung: no answer within"):
-                    await blocking.in_thread(release.wait, what="dir /hung", timeout_s=0.2)
+                with pytest.raises(Refused, match="dir /slow: no answer within"):
+                    await blocking.in_thread(release.wait, what="dir /slow", timeout_s=0.2)
 
             group.start_soon(hung)
             assert await blocking.in_thread(int, "1", what="dir /fine", timeout_s=30) == 1

@@ -148,6 +148,17 @@ async def test_a_signal_from_outside_meanwhile_kills_the_run(home: House) -> Non
     assert [task.description for task in view.ended_background] == ["a server"]
 
 
+async def test_output_that_ends_before_the_process_leaves_the_signal_known(home: House) -> None:
+    """Issue 9, 1: the kernel closes the pipes of what it kills before the exit can be seen."""
+    gate = home.gate()
+    died = [{"close_stdout": True}, {"sleep": 0.05}, {"die": "SIGKILL"}]
+    live = await home.begin(script(LONG, until_there(gate), text("it serves"), after_background=died))
+    await held(live)
+    gate.touch()
+    view = await home.ended()
+    assert (view.state, view.signal, view.result) == (State.KILLED, "SIGKILL", "it serves")
+
+
 async def test_a_failure_is_told_at_once_whatever_goes_on_beside_it(home: House) -> None:
     """Issue 9, 1: claude itself waits for no task then."""
     view = await home.run(script(LONG, {"api_error": 400}))

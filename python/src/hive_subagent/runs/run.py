@@ -182,7 +182,8 @@ class Run:
         by_itself = await see_out(
             claude,
             wait=wait,
-            grace_s=0 if self._ended_background else self._exit_grace_s,
+            # output that has ended is seen before the exit, which says by what it was killed
+            grace_s=0 if self._ended_background and not claude.over else self._exit_grace_s,
             ladder=lambda: self._ladder,
         )
         self._note_background()
