@@ -152,7 +152,8 @@ async def test_output_that_ends_before_the_process_leaves_the_signal_known(home:
     """Issue 9, 1: the kernel closes the pipes of what it kills before the exit can be seen."""
     gate = home.gate()
     died = [{"close_stdout": True}, {"sleep": 0.05}, {"die": "SIGKILL"}]
-    live = await home.begin(script(LONG, until_there(gate), text("it serves"), after_background=died))
+    steps = script(LONG, until_there(gate), text("it serves"), after_background=died)
+    live = await home.begin(steps)
     await held(live)
     gate.touch()
     view = await home.ended()
