@@ -53,7 +53,7 @@ class Owner:
         self.look_for_rest(call, token)
 
     def look_for_rest(self, call: Call, token: str) -> None:
-        """Note what is alive of a run that is over."""
+        """Intervention what is alive of a run that is over."""
         call.left = list(processes.naming(f"3600.{token}").values())
         if call.session_id and call.session_id in _command(call.pid):
             call.left.append(f"claude itself, pid {call.pid}")

@@ -15,7 +15,7 @@ from support.processes import gone, until
 from support.stub import HANG, bash, script
 
 from hive_subagent import __version__
-from hive_subagent.listening import listen
+from hive_subagent.server.listening import listen
 
 
 def mode(path: Path) -> int:

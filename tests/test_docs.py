@@ -11,8 +11,8 @@ from urllib.parse import unquote
 import anyio
 import pytest
 
-from hive_subagent.notices import Notice
-from hive_subagent.todos.sinks import NotAccepted, UnixSink
+from hive_subagent.models.notices import Notice
+from hive_subagent.outbox.sinks import NotAccepted, UnixSink
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("python/*.md"), *ROOT.glob("docs/**/*.md")])

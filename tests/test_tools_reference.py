@@ -10,21 +10,21 @@ from typing import cast
 import pytest
 from mcp.server import MCPServer
 
-from hive_subagent.delegation.delegations import Delegations
 from hive_subagent.delegation.roles import read_roles
-from hive_subagent.intervention.interventions import Interventions
-from hive_subagent.models import Cause, FailureCause, SessionView, State, StopReason
-from hive_subagent.runs.registry import Registry
-from hive_subagent.runs.supervisor import Supervisor
-from hive_subagent.servers.agent import build_agent_server
-from hive_subagent.servers.signal import build_signal_server
+from hive_subagent.delegation.service import DelegationService
+from hive_subagent.intervention.service import InterventionService
+from hive_subagent.models.session import Cause, FailureCause, SessionView, State, StopReason
+from hive_subagent.server.owner_tools import build_agent_server
+from hive_subagent.server.signal_tools import build_signal_server
+from hive_subagent.sessions.registry import Registry
+from hive_subagent.sessions.service import SessionService
 
 PAGE = (Path(__file__).parents[1] / "docs" / "reference" / "tools.md").read_text()
 # listing the tools asks nothing of what they work on
 AGENT = build_agent_server(
-    cast(Supervisor, None),
-    cast(Interventions, None),
-    cast(Delegations, SimpleNamespace(roles=read_roles(None))),
+    cast(SessionService, None),
+    cast(InterventionService, None),
+    cast(DelegationService, SimpleNamespace(roles=read_roles(None))),
 )
 SIGNAL = build_signal_server(cast(Registry, None))
 

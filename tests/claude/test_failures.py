@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hive_subagent.claude.failures import cause_of, resets_at
 from hive_subagent.claude.outcome import Exit, Failed, decide, words
-from hive_subagent.models import FailureCause
+from hive_subagent.models.session import FailureCause
 
 RECORDED = [
     pytest.param(json.loads(line), id=f"{file.stem}-{json.loads(line)['case']}")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hive_subagent.claude.conversation import Conversation
 from hive_subagent.claude.outcome import Completed, Exit, Failed, Killed, Outcome, decide
-from hive_subagent.models import Cause, FailureCause
+from hive_subagent.models.session import Cause, FailureCause
 
 
 def result(

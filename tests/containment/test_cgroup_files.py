@@ -16,7 +16,7 @@ from support.faults import no_descriptors
 from hive_subagent.containment import Containment, Enclosure, oom
 from hive_subagent.containment.cgroupfs import Cgroup
 from hive_subagent.containment.oom import OomAccount
-from hive_subagent.inotify import Watches
+from hive_subagent.system.inotify import Watches
 
 from .conftest import BASE_ENVIRONMENT, is_alive, until
 from .plain import PlainDirectories, plain_containment, plain_unit, set_events

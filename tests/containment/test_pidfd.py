@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from hive_subagent.containment import Containment, Hierarchy, pidfd, proc
-from hive_subagent.containment.ending import extinguish
 from hive_subagent.containment.proc import Process
+from hive_subagent.containment.termination import extinguish
 
 from .conftest import Run, is_alive
 

@@ -12,8 +12,8 @@ from hypothesis.stateful import (
 )
 
 from hive_subagent.delegation.schedule import Schedule
-from hive_subagent.models import WaitPolicy
-from hive_subagent.notices import ChildEnd
+from hive_subagent.models.notices import ChildEnd
+from hive_subagent.models.session import WaitPolicy
 
 BAD = {ChildEnd.FAILED, ChildEnd.TIMED_OUT, ChildEnd.KILLED}
 ENDS = st.sampled_from(sorted(ChildEnd))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import anyio
 
-from hive_subagent import inotify
 from hive_subagent.intervention.channel import Channel
+from hive_subagent.system import inotify
 
 BOUND_S = 20.0
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from hive_subagent import inotify
 from hive_subagent.intervention.channel import Channel
-from hive_subagent.intervention.notes import TEXT_LIMIT
+from hive_subagent.intervention.intervention import TEXT_LIMIT
+from hive_subagent.system import inotify
 from intervention.parent import BOUND_S, Parent
 
 

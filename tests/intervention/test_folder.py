@@ -11,8 +11,8 @@ from support import processes
 from support.daemon import Daemon
 from support.stub import script
 
-from hive_subagent import inotify
 from hive_subagent.intervention.channel import Channel
+from hive_subagent.system import inotify
 
 # the kernel gives none to whoever lives in there
 UNWATCHED = (

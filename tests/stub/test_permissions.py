@@ -1,4 +1,4 @@
-"""Which tools run, by mode and lists; and asking the supervisor."""
+"""Which tools run, by mode and lists; and asking the service."""
 
 from __future__ import annotations
 

@@ -16,20 +16,20 @@ import anyio
 import anyio.abc
 
 from hive_subagent.containment import Containment, Hierarchy
-from hive_subagent.files import private_directory
-from hive_subagent.instance import state_identity
-from hive_subagent.models import SessionView
-from hive_subagent.runs import evidence
-from hive_subagent.runs.carrier import Carrier
-from hive_subagent.runs.records import Records
-from hive_subagent.runs.registry import Registry
-from hive_subagent.runs.session import LiveSession
-from hive_subagent.runs.supervisor import Supervisor
-from hive_subagent.runs.wishes import Wishes
-from hive_subagent.servers.mcp_config import ConfigFiles, McpServer
+from hive_subagent.models.session import SessionView
+from hive_subagent.outbox.outbox import Outbox
+from hive_subagent.outbox.sinks import DirSink
+from hive_subagent.server.mcp_config import ConfigFiles, McpServer
+from hive_subagent.sessions import idle_tracker
+from hive_subagent.sessions.executor import Executor
+from hive_subagent.sessions.options import Options
+from hive_subagent.sessions.registry import Registry
+from hive_subagent.sessions.service import SessionService
+from hive_subagent.sessions.session import LiveSession
+from hive_subagent.sessions.store import SessionStore
 from hive_subagent.settings import Settings
-from hive_subagent.todos.outbox import Outbox
-from hive_subagent.todos.sinks import DirSink
+from hive_subagent.system.instance import state_identity
+from hive_subagent.system.private_files import private_directory
 from support import processes, signals
 from support.stub import STUB
 
@@ -42,8 +42,8 @@ class House:
 
     root: Path
     settings: Settings
-    carrier: Carrier
-    supervisor: Supervisor
+    executor: Executor
+    service: SessionService
     tasks: anyio.abc.TaskGroup
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
@@ -57,25 +57,25 @@ class House:
         """A path for the steps `wait_file` and `touch`; nothing is there yet."""
         return self.root / f"gate-{next(self._numbers)}"
 
-    async def begin(self, does: str, name: str = "agent", **wishes: Any) -> LiveSession:
+    async def begin(self, does: str, name: str = "agent", **options: Any) -> LiveSession:
         """Start a run whose brief holds the script `does`; returns its live session."""
-        await self.supervisor.start(name, self.brief(does), wishes=Wishes(**wishes))
-        live = self.carrier.registry.running(name)
+        await self.service.start(name, self.brief(does), options=Options(**options))
+        live = self.executor.registry.running(name)
         assert live is not None
         return live
 
     async def ended(self, name: str = "agent") -> SessionView:
         """A run's session, once it has ended."""
-        live = self.carrier.registry.running(name)
+        live = self.executor.registry.running(name)
         if live is not None:
             with anyio.fail_after(DONE_S):
                 await live.over.wait()
-        view, _ = await self.supervisor.status(name)
+        view, _ = await self.service.status(name)
         return view
 
-    async def run(self, does: str, name: str = "agent", **wishes: Any) -> SessionView:
+    async def run(self, does: str, name: str = "agent", **options: Any) -> SessionView:
         """`begin` and see the end."""
-        await self.supervisor.start(name, self.brief(does), wishes=Wishes(**wishes))
+        await self.service.start(name, self.brief(does), options=Options(**options))
         return await self.ended(name)
 
     async def notices(self, count: int = 1) -> list[dict[str, Any]]:
@@ -136,7 +136,7 @@ async def house(
     )
     containment.start()
     outbox = Outbox(made.state_dir, [DirSink(made.state_dir / "todos")])
-    records = Records(made.state_dir)
+    records = SessionStore(made.state_dir)
     registry = Registry(records, max_running=made.max_running)
     try:
         async with signals.served() as url, anyio.create_task_group() as tasks:
@@ -145,11 +145,11 @@ async def house(
                 made.runtime, dict(servers), lambda token: f"{at}/signal/{token}/mcp"
             )
             tasks.start_soon(outbox.run)
-            tasks.start_soon(evidence.watch, lambda: registry.live)
-            carrier = Carrier(made, containment, records, registry, outbox, access, tasks)
-            supervisor = Supervisor(carrier)
-            yield House(root, made, carrier, supervisor, tasks)
-            await supervisor.close()
+            tasks.start_soon(idle_tracker.watch, lambda: registry.live)
+            executor = Executor(made, containment, records, registry, outbox, access, tasks)
+            service = SessionService(executor)
+            yield House(root, made, executor, service, tasks)
+            await service.close()
             tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):

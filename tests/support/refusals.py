@@ -19,7 +19,7 @@ async def refused(home: House, call: Any, match: str) -> None:
     assert len(str(caught.value)) < 6000
     assert everything(home) == before
     assert home.left_behind() == {}
-    assert home.supervisor.running == 0
+    assert home.service.running == 0
 
 
 def everything(home: House) -> list[str]:

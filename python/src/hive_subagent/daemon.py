@@ -23,40 +23,41 @@ from typing import NoReturn
 
 import anyio
 
-from hive_subagent import __version__, environment, logs
-from hive_subagent.app import build_app
+from hive_subagent import __version__
 from hive_subagent.containment import Containment
-from hive_subagent.delegation.delegations import Delegations
 from hive_subagent.delegation.recovery import recover_delegation
 from hive_subagent.delegation.roles import read_roles
-from hive_subagent.directories import check_own_directory
+from hive_subagent.delegation.service import DelegationService
 from hive_subagent.errors import ConfigurationError, PortTaken
-from hive_subagent.files import private_directory, write_private
-from hive_subagent.guards import LocalNames, read_token
-from hive_subagent.instance import lock_directory, make_way, state_identity
-from hive_subagent.intervention.interventions import Interventions
-from hive_subagent.listening import listen
-from hive_subagent.messages import Streams
-from hive_subagent.notify import notify, pet_watchdog, prepare
-from hive_subagent.replies import Health
-from hive_subagent.runs import evidence
-from hive_subagent.runs.carrier import Carrier
-from hive_subagent.runs.records import Records
-from hive_subagent.runs.recovery import Recovery
-from hive_subagent.runs.registry import Registry
-from hive_subagent.runs.supervisor import Supervisor
-from hive_subagent.servers.addresses import own_address
-from hive_subagent.servers.agent import build_agent_server
-from hive_subagent.servers.mcp_config import ConfigFiles, read_servers
-from hive_subagent.servers.signal import build_signal_server
-from hive_subagent.serving import HTTP_GRACE_S, HttpServer
+from hive_subagent.intervention.service import InterventionService
+from hive_subagent.models.replies import Health
+from hive_subagent.outbox.event_feed import EventFeed
+from hive_subagent.outbox.outbox import Outbox
+from hive_subagent.outbox.owed_files import identities_in
+from hive_subagent.outbox.sinks import parse_sink
+from hive_subagent.server.addresses import own_address
+from hive_subagent.server.app import build_app
+from hive_subagent.server.guards import LocalNames, read_token
+from hive_subagent.server.http_messages import Streams
+from hive_subagent.server.http_server import HTTP_GRACE_S, HttpServer
+from hive_subagent.server.listening import listen
+from hive_subagent.server.mcp_config import ConfigFiles, read_servers
+from hive_subagent.server.owner_tools import build_agent_server
+from hive_subagent.server.signal_tools import build_signal_server
+from hive_subagent.sessions import idle_tracker
+from hive_subagent.sessions.executor import Executor
+from hive_subagent.sessions.recovery import Recovery
+from hive_subagent.sessions.registry import Registry
+from hive_subagent.sessions.service import SessionService
+from hive_subagent.sessions.store import SessionStore
 from hive_subagent.settings import Settings, load
-from hive_subagent.sockdiag import SocketDiagnostics
-from hive_subagent.todos.events import EventFeed
-from hive_subagent.todos.outbox import Outbox
-from hive_subagent.todos.owed import identities_in
-from hive_subagent.todos.sinks import parse_sink
-from hive_subagent.visible import on_one_line
+from hive_subagent.system import environment, logs
+from hive_subagent.system.directories import check_own_directory
+from hive_subagent.system.instance import lock_directory, make_way, state_identity
+from hive_subagent.system.private_files import private_directory, write_private
+from hive_subagent.system.sanitize import on_one_line
+from hive_subagent.system.sockdiag import SocketDiagnostics
+from hive_subagent.system.systemd import notify, pet_watchdog, prepare
 
 log = logging.getLogger("hive_subagent")
 
@@ -152,7 +153,7 @@ async def serve(settings: Settings) -> None:
         try:
             for process in await containment.sweep_leftovers():
                 log.warning("ended what was left over: %d %.200s", process.pid, process.command)
-            records = Records(settings.state_dir)
+            records = SessionStore(settings.state_dir)
             outbox = Outbox(settings.state_dir, sinks, identity=identity)
             events = EventFeed(sink for sink in sinks if sink.events)
             config_dir = settings.claude_config_dir
@@ -169,13 +170,13 @@ async def serve(settings: Settings) -> None:
                 lambda token: f"{url}/signal/{token}/mcp",
                 is_ours=own_address(settings, listener.host, port),
             )
-            interventions = Interventions(settings, registry.running, near=registry.near)
+            interventions = InterventionService(settings, registry.running, near=registry.near)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(outbox.run)
                 tasks.start_soon(recovery.run)
                 tasks.start_soon(events.run)
-                tasks.start_soon(evidence.watch, lambda: registry.live)
-                carrier = Carrier(
+                tasks.start_soon(idle_tracker.watch, lambda: registry.live)
+                executor = Executor(
                     settings,
                     containment,
                     records,
@@ -186,15 +187,15 @@ async def serve(settings: Settings) -> None:
                     interventions,
                     events,
                 )
-                supervisor = Supervisor(carrier)
-                delegations = Delegations(carrier, supervisor, roles)
+                service = SessionService(executor)
+                delegations = DelegationService(executor, service, roles)
                 streams = Streams()
                 app = build_app(
-                    agent=build_agent_server(supervisor, interventions, delegations),
+                    agent=build_agent_server(service, interventions, delegations),
                     signal=build_signal_server(registry),
                     knows_token=lambda token: registry.resolve(token) is not None,
                     health=lambda: Health(
-                        version=__version__, instance=instance, running=supervisor.running
+                        version=__version__, instance=instance, running=service.running
                     ).model_copy(update=recovery.counts),
                     auth_token=auth_token,
                     local=LocalNames(listener.host, port, settings.allowed_hosts),
@@ -212,7 +213,7 @@ async def serve(settings: Settings) -> None:
                     peers=peers,
                     before_shutdown=streams.close,
                 )
-                tasks.start_soon(_stop_on_signal, supervisor, records, outbox, events, server)
+                tasks.start_soon(_stop_on_signal, service, records, outbox, events, server)
                 await server.serve()
                 tasks.cancel_scope.cancel()
         finally:
@@ -223,7 +224,11 @@ async def serve(settings: Settings) -> None:
 
 
 async def _stop_on_signal(
-    supervisor: Supervisor, records: Records, outbox: Outbox, events: EventFeed, server: HttpServer
+    service: SessionService,
+    records: SessionStore,
+    outbox: Outbox,
+    events: EventFeed,
+    server: HttpServer,
 ) -> None:
     # nohup ignores SIGHUP, and means it
     nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
@@ -234,7 +239,7 @@ async def _stop_on_signal(
             break
         # still within: another signal must not cut short what ends the children
         notify("STOPPING=1")
-        await supervisor.close()
+        await service.close()
         records.retry()
         async with anyio.create_task_group() as draining:
             draining.start_soon(outbox.drain, HTTP_GRACE_S)

@@ -30,12 +30,12 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from hive_subagent import environment
-from hive_subagent.environment import first_set, is_blank, set_variables
 from hive_subagent.errors import ConfigurationError
-from hive_subagent.given import absolute_path, read_given
 from hive_subagent.permissions import PermissionMode, Permissions
-from hive_subagent.sizes import parse_size
+from hive_subagent.system import environment
+from hive_subagent.system.environment import first_set, is_blank, set_variables
+from hive_subagent.system.operator_files import absolute_path, read_given
+from hive_subagent.system.sizes import parse_size
 
 ENV_PREFIX = environment.PREFIX
 _CONFIG_DIR = "CLAUDE_CONFIG_DIR"

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hive_subagent.models import BackgroundTask
-from hive_subagent.visible import on_one_line
+from hive_subagent.models.session import BackgroundTask
+from hive_subagent.system.sanitize import on_one_line
 
 Event = Mapping[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from hive_subagent.models import ProcessInfo
+from hive_subagent.models.session import ProcessInfo
 
 COMMAND_LIMIT = 200
 """Characters of a command that are shown."""

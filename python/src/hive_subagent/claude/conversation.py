@@ -23,7 +23,7 @@ from hive_subagent.claude.outcome import (
 )
 from hive_subagent.claude.retries import number, retry_of
 from hive_subagent.claude.stop_hooks import StopHooks
-from hive_subagent.models import ApiRetry, OpenTool
+from hive_subagent.models.session import ApiRetry, OpenTool
 
 Event = Mapping[str, Any]
 

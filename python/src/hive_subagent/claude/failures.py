@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hive_subagent.models import FailureCause
+from hive_subagent.models.session import FailureCause
 
 _BY_SUBTYPE = {"error_max_structured_output_retries": FailureCause.SCHEMA}
 _BY_TERMINAL_REASON = {

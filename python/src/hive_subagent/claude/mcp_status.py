@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hive_subagent.models import McpServerStatus
-from hive_subagent.visible import on_one_line
+from hive_subagent.models.session import McpServerStatus
+from hive_subagent.system.sanitize import on_one_line
 
 WORD_LIMIT = 100
 """Characters of a name or a status that are passed on."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hive_subagent.claude import bounds
-from hive_subagent.models import OpenTool
-from hive_subagent.visible import on_one_line
+from hive_subagent.models.session import OpenTool
+from hive_subagent.system.sanitize import on_one_line
 
 NAME_LIMIT = 200
 """Characters of a tool's name that are passed on."""

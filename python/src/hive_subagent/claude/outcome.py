@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hive_subagent.claude.failures import cause_of
-from hive_subagent.models import Cause, FailureCause
+from hive_subagent.models.session import Cause, FailureCause
 
 STDERR_TOLD = 4_000
 """Bytes of the end of stderr that a failure tells: the reason stands last."""

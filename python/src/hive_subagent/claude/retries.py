@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from hive_subagent.models import ApiRetry
-from hive_subagent.visible import on_one_line
+from hive_subagent.models.session import ApiRetry
+from hive_subagent.system.sanitize import on_one_line
 
 WORD_LIMIT = 200
 """Characters of a name or an error that are passed on."""

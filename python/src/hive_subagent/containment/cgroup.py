@@ -17,15 +17,15 @@ from dataclasses import replace
 
 from hive_subagent.containment import launcher, proc
 from hive_subagent.containment.cgroupfs import Cgroup
-from hive_subagent.containment.ending import Extinguished, cannot_look
+from hive_subagent.containment.escapees import Escapees
 from hive_subagent.containment.interface import Kind, Usage
-from hive_subagent.containment.leaves import Leaves
 from hive_subagent.containment.oom import OomAccount
-from hive_subagent.containment.outside import Outside
+from hive_subagent.containment.ownership import Entry, Sorted
 from hive_subagent.containment.proc import Process
-from hive_subagent.containment.roll import Entry, Sorted
-from hive_subagent.containment.session import SessionEnclosure, Ties
-from hive_subagent.models import ProcessInfo
+from hive_subagent.containment.process_session import SessionEnclosure, Ties
+from hive_subagent.containment.run_cgroups import RunCgroups
+from hive_subagent.containment.termination import Extinguished, cannot_look
+from hive_subagent.models.session import ProcessInfo
 
 logger = logging.getLogger(__name__)
 
@@ -44,8 +44,8 @@ class CgroupEnclosure(SessionEnclosure):
         ties: Ties,
         *,
         leaf: Cgroup,
-        leaves: Leaves,
-        outside: Outside,
+        leaves: RunCgroups,
+        outside: Escapees,
     ) -> None:
         super().__init__(entry, ties)
         self.leaf = leaf

@@ -9,21 +9,21 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 
-from hive_subagent.containment import delegation, pidfd, proc
+from hive_subagent.containment import cgroup_delegation, pidfd, proc
 from hive_subagent.containment.cgroup import CgroupEnclosure
-from hive_subagent.containment.delegation import Hierarchy
-from hive_subagent.containment.ending import extinguish
+from hive_subagent.containment.cgroup_delegation import Hierarchy
+from hive_subagent.containment.escapees import Escapees
 from hive_subagent.containment.interface import Enclosure, Kind
-from hive_subagent.containment.leaves import Leaves
 from hive_subagent.containment.marker import MarkReader
-from hive_subagent.containment.outside import Outside
+from hive_subagent.containment.ownership import LEFTOVER, STRAY, Entry, Ownership
 from hive_subagent.containment.proc import Process
+from hive_subagent.containment.process_session import SessionEnclosure, Ties, warn
 from hive_subagent.containment.reaper import Reaper, become_subreaper
-from hive_subagent.containment.roll import LEFTOVER, STRAY, Entry, Roll
+from hive_subagent.containment.run_cgroups import RunCgroups
 from hive_subagent.containment.scanner import Scanner
-from hive_subagent.containment.session import SessionEnclosure, Ties, warn
+from hive_subagent.containment.termination import extinguish
 from hive_subagent.errors import ConfigurationError, Refused
-from hive_subagent.models import ProcessInfo
+from hive_subagent.models.session import ProcessInfo
 
 logger = logging.getLogger(__name__)
 
@@ -34,9 +34,9 @@ class Containment:
     def __init__(
         self,
         *,
-        roll: Roll,
+        roll: Ownership,
         marks: MarkReader,
-        leaves: Leaves | None,
+        leaves: RunCgroups | None,
         reason: str,
         memory_max: int | None,
         bound_s: float,
@@ -47,7 +47,7 @@ class Containment:
         self._ties = Ties(roll, self._scanner, bound_s, self._closed)
         self._reaper = Reaper(self._scanner.reap_adopted)
         self._leaves = leaves
-        self._outside = None if leaves is None else Outside(leaves, roll)
+        self._outside = None if leaves is None else Escapees(leaves, roll)
         self._memory_max = memory_max
         self._bound_s = bound_s
         self._open: dict[str, SessionEnclosure] = {}
@@ -84,8 +84,8 @@ class Containment:
         if own is None:
             raise ConfigurationError("/proc: not mounted; mount proc there, runs are found by it")
         pidfd.check()
-        found = delegation.find(hierarchy or Hierarchy())
-        leaves = None if isinstance(found, str) else Leaves(found, pids_max=pids_max)
+        found = cgroup_delegation.find(hierarchy or Hierarchy())
+        leaves = None if isinstance(found, str) else RunCgroups(found, pids_max=pids_max)
         reason = found if isinstance(found, str) else f"delegated: {found.unit.path}"
         if memory_max is not None and (leaves is None or not leaves.limits_memory):
             why = reason if leaves is None else f"{reason}, but without the memory controller"
@@ -109,7 +109,7 @@ class Containment:
                 " reaped and never ended; in a container use --init",
                 others,
             )
-        roll = Roll(
+        roll = Ownership(
             identity,
             own=own,
             read_marks=marks,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from hive_subagent.models import Containment, OomScope, ProcessInfo
+from hive_subagent.models.session import Containment, OomScope, ProcessInfo
 
 Kind = Containment
 __all__ = ["Enclosure", "Kind", "OomScope", "Usage"]

@@ -45,7 +45,7 @@ def stamp(identity: str, number: int) -> int:
     return (house << _RUN_BITS) | (number & ((1 << _RUN_BITS) - 1))
 
 
-def same_house(stamped: int, identity: str) -> bool:
+def same_daemon(stamped: int, identity: str) -> bool:
     """Whether a stamp is of this identity, whatever the run."""
     return stamped >> _RUN_BITS == stamp(identity, 0) >> _RUN_BITS
 

@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from hive_subagent.models import ProcessInfo
-from hive_subagent.visible import on_one_line
+from hive_subagent.models.session import ProcessInfo
+from hive_subagent.system.sanitize import on_one_line
 
 COMMAND_CUT = 4096
 """Characters of a command line; behind what claude starts a tool with stands what it is."""

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 from hive_subagent.containment import pidfd, proc
 from hive_subagent.containment.marker import MarkReader
+from hive_subagent.containment.ownership import Entry, Ownership, Sorted
 from hive_subagent.containment.proc import Process
-from hive_subagent.containment.roll import Entry, Roll, Sorted
 
 _CREDIT_S = 0.05  # of snapshots without a pause
 _UNTIDY = 1000  # remembered processes beyond those that were there at the last snapshot
@@ -23,7 +23,7 @@ class Scanner:
     """The one place that walks `/proc`."""
 
     def __init__(
-        self, roll: Roll, marks: MarkReader, *, on_reaped: Callable[[str, Process], None]
+        self, roll: Ownership, marks: MarkReader, *, on_reaped: Callable[[str, Process], None]
     ) -> None:
         self._roll = roll
         self._marks = marks

@@ -5,12 +5,12 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 
-from hive_subagent.models import Cause, FailureCause, SessionView, State, StopReason
-from hive_subagent.notices import ChildEnd
-from hive_subagent.runs import wording
-from hive_subagent.runs.launch import Launch
-from hive_subagent.runs.records import Ending, SessionRecord
-from hive_subagent.runs.session import LiveSession, ended_view, now
+from hive_subagent.messages import sessions
+from hive_subagent.models.notices import ChildEnd
+from hive_subagent.models.session import Cause, FailureCause, SessionView, State, StopReason
+from hive_subagent.sessions.launch import Launch
+from hive_subagent.sessions.session import LiveSession, ended_view, now
+from hive_subagent.sessions.store import Ending, SessionRecord
 
 
 @dataclass
@@ -57,13 +57,13 @@ class Child:
         # what we gave up, nobody else stopped
         cause = None if given_up else self.stopped_by or self.session.stopped_by
         killed = cause is not None
-        trouble = f"{given_up}. {wording.GIVEN_UP}" if given_up else self.trouble
+        trouble = f"{given_up}. {sessions.GIVEN_UP}" if given_up else self.trouble
         ending = Ending(
             run_id=str(uuid.uuid4()),
             state=State.KILLED if killed else State.FAILED,
             stop_reason=StopReason.KILLED if killed else StopReason.FAILED,
             cause=cause or FailureCause.OTHER,
-            message=None if killed else trouble or wording.BROKEN,
+            message=None if killed else trouble or sessions.BROKEN,
             # nothing of it can go on
             turn=0,
             at=now(),

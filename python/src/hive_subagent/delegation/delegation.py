@@ -10,16 +10,16 @@ from functools import partial
 import anyio
 
 from hive_subagent.delegation.child import Child, end_of
+from hive_subagent.delegation.notice import Told, notice
 from hive_subagent.delegation.recovery import KIND, Kept
 from hive_subagent.delegation.schedule import Schedule
-from hive_subagent.delegation.telling import Told, notice
 from hive_subagent.errors import SubagentError
-from hive_subagent.models import Cause, ProcessInfo, SessionView, WaitPolicy
-from hive_subagent.notices import ChildEnd
-from hive_subagent.replies import StartReply
-from hive_subagent.runs.carrier import Carrier
-from hive_subagent.runs.session import now
-from hive_subagent.todos.owed import ROOM
+from hive_subagent.models.notices import ChildEnd
+from hive_subagent.models.replies import StartReply
+from hive_subagent.models.session import Cause, ProcessInfo, SessionView, WaitPolicy
+from hive_subagent.outbox.owed_files import ROOM
+from hive_subagent.sessions.executor import Executor
+from hive_subagent.sessions.session import now
 
 log = logging.getLogger(__name__)
 
@@ -34,14 +34,14 @@ class Delegation:
         children: Sequence[Child],
         *,
         policy: WaitPolicy,
-        carrier: Carrier,
+        executor: Executor,
     ) -> None:
         self.id = delegation
         self.over = anyio.Event()
         self._notice_id = notice_id
         self._children = {child.name: child for child in children}
         self._policy = policy
-        self._carrier = carrier
+        self._executor = executor
         self._schedule = Schedule(self._children, policy)
         self._cause: Cause | None = None
         self._views: list[SessionView] = []
@@ -54,7 +54,7 @@ class Delegation:
         payload = {"name": self.id, "session_id": "", KIND: kept}
         # all children in one file, and once more as they ended
         room = ROOM * (1 + len(records))
-        self._carrier.outbox.owe(self._notice_id, payload, room=room)
+        self._executor.outbox.owe(self._notice_id, payload, room=room)
 
     def keep(self) -> None:
         """Write down how those ended that have, where their own records will not say it."""
@@ -67,7 +67,7 @@ class Delegation:
 
     def begin(self) -> None:
         """Queue every child and let begin who can."""
-        registry = self._carrier.registry
+        registry = self._executor.registry
         for child in self._children.values():
             child.session.withdraw = partial(self._withdraw, child)
             registry.queue(child.session)
@@ -97,15 +97,15 @@ class Delegation:
         self._settle_if_over()
 
     def _fill(self) -> None:
-        registry = self._carrier.registry
+        registry = self._executor.registry
         children = self._children
         if any(children[n].session is not registry.running(n) for n in self._schedule.running):
             # one of them has just left; how it ended decides whether another may begin
             return
         for name in self._schedule.begin(registry.free):
             child = children[name]
-            answer = self._carrier.embark(child.launch, child.session)
-            self._carrier.tasks.start_soon(self._watch, child, answer)
+            answer = self._executor.embark(child.launch, child.session)
+            self._executor.tasks.start_soon(self._watch, child, answer)
 
     async def _watch(self, child: Child, answer: asyncio.Future[StartReply]) -> None:
         try:
@@ -132,7 +132,7 @@ class Delegation:
         self._fill()
 
     def _stop(self, child: Child, cause: Cause) -> None:
-        child.stop(cause, step_s=self._carrier.settings.interrupt_grace_s, force=False)
+        child.stop(cause, step_s=self._executor.settings.interrupt_grace_s, force=False)
 
     def _ended(self, child: Child) -> None:
         child.without_a_run()
@@ -156,14 +156,14 @@ class Delegation:
 
     def _drop_cancelled(self, cause: Cause) -> None:
         """Give those an ending who were in the queue and will never begin."""
-        registry = self._carrier.registry
+        registry = self._executor.registry
         children = [self._children[name] for name in self._schedule.ended]
         dropped = [child for child in children if registry.leave_queue(child.session)]
         for child in dropped:
             child.stopped_by = child.stopped_by or cause
             child.without_a_run()
             self._remember(child)
-            self._carrier.records.forget(child.record.session_id)
+            self._executor.records.forget(child.record.session_id)
             child.session.over.set()
         if dropped:
             self.keep()
@@ -171,14 +171,14 @@ class Delegation:
     def _remember(self, child: Child) -> None:
         # a name that meant an earlier session goes on meaning that
         if child.launch.predecessor is None:
-            self._carrier.registry.remember(child.record)
+            self._executor.registry.remember(child.record)
         else:
-            self._carrier.registry.note_in_vain(child.name, self.id)
+            self._executor.registry.note_in_vain(child.name, self.id)
 
     def _settle_if_over(self) -> None:
         if self.over.is_set() or not self._schedule.over:
             return
-        self._carrier.registry.freed.remove(self._fill)
+        self._executor.registry.freed.remove(self._fill)
         told = [Told(child.record, child.session.further) for child in self._children.values()]
         written = notice(
             self._notice_id,
@@ -186,10 +186,10 @@ class Delegation:
             told,
             policy=self._policy,
             cause=self._cause,
-            config_dir=self._carrier.settings.claude_config_dir,
+            config_dir=self._executor.settings.claude_config_dir,
             at=now(),
         )
-        self._carrier.outbox.settle(self._notice_id, written)
+        self._executor.outbox.settle(self._notice_id, written)
         log.info("delegation %s ended", self.id)
         # it can be asked for long after; its runs are let go
         self._views, self._died = self.views(), self.died()

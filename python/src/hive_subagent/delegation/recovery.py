@@ -10,16 +10,16 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from hive_subagent.claude import transcripts
-from hive_subagent.delegation.telling import Told, notice
-from hive_subagent.models import Cause, Frozen, State, StopReason, WaitPolicy
-from hive_subagent.runs import wording
-from hive_subagent.runs.holding import put_away
-from hive_subagent.runs.records import Ending, Records, SessionRecord, Unreadable
-from hive_subagent.runs.session import now
-from hive_subagent.runs.telling import keep_ending
-from hive_subagent.runs.undelivered import settled
-from hive_subagent.todos.outbox import Outbox
-from hive_subagent.todos.owed import Unfinished
+from hive_subagent.delegation.notice import Told, notice
+from hive_subagent.messages import sessions
+from hive_subagent.models.session import Cause, Frozen, State, StopReason, WaitPolicy
+from hive_subagent.outbox.outbox import Outbox
+from hive_subagent.outbox.owed_files import Unfinished
+from hive_subagent.sessions.pending_interventions import settled
+from hive_subagent.sessions.reporting import keep_ending
+from hive_subagent.sessions.session import now
+from hive_subagent.sessions.session_lock import put_away
+from hive_subagent.sessions.store import Ending, SessionRecord, SessionStore, Unreadable
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class Kept(Frozen):
 
 
 def recover_delegation(
-    one: Unfinished, *, records: Records, outbox: Outbox, config_dir: Path
+    one: Unfinished, *, records: SessionStore, outbox: Outbox, config_dir: Path
 ) -> None:
     """Settle a delegation that died with its daemon: killed, with what had ended before.
 
@@ -76,7 +76,7 @@ class _Child:
     further: tuple[str, ...] = ()
 
 
-def _found(record: SessionRecord, records: Records) -> SessionRecord | str | None:
+def _found(record: SessionRecord, records: SessionStore) -> SessionRecord | str | None:
     """The record that the child's name means, or why there is one that makes no sense."""
     try:
         return records.by_name(record.name)
@@ -90,7 +90,7 @@ def _told(
     delegation: str,
     record: SessionRecord,
     known: SessionRecord | str | None,
-    records: Records,
+    records: SessionStore,
     outbox: Outbox,
     config_dir: Path,
 ) -> _Child:
@@ -107,10 +107,10 @@ def _told(
         put_away(config_dir, record)
         records.forget(record.session_id)
         # what claude has of it speaks against a doubt
-        message = wording.GIVEN_UP if begun else None
+        message = sessions.GIVEN_UP if begun else None
         return _Child(_killed(record, turn=0, message=message), by_itself=False)
     known, missed = settled(config_dir, known)
-    further = tuple(wording.undelivered(note) for note in missed)
+    further = tuple(sessions.undelivered(note) for note in missed)
     if known.ending is not None:
         return _Child(known, by_itself=True, further=further)
     known = _killed(known, turn=1)
@@ -119,7 +119,7 @@ def _told(
 
 
 def _keep_kept(
-    record: SessionRecord, known: SessionRecord | str | None, records: Records, outbox: Outbox
+    record: SessionRecord, known: SessionRecord | str | None, records: SessionStore, outbox: Outbox
 ) -> None:
     """An ending that the disk refused for the child's record was kept with the delegation."""
     if (

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import get_args
 
 from hive_subagent.errors import ConfigurationError
-from hive_subagent.given import read_given
 from hive_subagent.permissions import READ_APPROVALS, PermissionMode, Permissions
+from hive_subagent.system.operator_files import read_given
 
 SHIPPED = Path(__file__).parent / "roles"
 

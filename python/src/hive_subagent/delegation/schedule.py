@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from hive_subagent.models import WaitPolicy
-from hive_subagent.notices import ChildEnd
+from hive_subagent.models.notices import ChildEnd
+from hive_subagent.models.session import WaitPolicy
 
 _BAD = frozenset({ChildEnd.FAILED, ChildEnd.TIMED_OUT, ChildEnd.KILLED})
 

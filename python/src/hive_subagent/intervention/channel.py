@@ -17,12 +17,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hive_subagent import inotify
 from hive_subagent.errors import ConfigurationError
 from hive_subagent.intervention.folder import Folder
-from hive_subagent.intervention.notes import TEXT_LIMIT
+from hive_subagent.intervention.intervention import TEXT_LIMIT
 from hive_subagent.intervention.output import Output
-from hive_subagent.models import InterventionKind
+from hive_subagent.models.session import InterventionKind
+from hive_subagent.system import inotify
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hive_subagent.errors import ConfigurationError
-from hive_subagent.files import private_directory
+from hive_subagent.system.private_files import private_directory
 
 _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

@@ -9,10 +9,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from hive_subagent.files import make_ours
 from hive_subagent.intervention.folder import Folder
-from hive_subagent.runs.text import fit
-from hive_subagent.visible import on_one_line
+from hive_subagent.messages.text import fit
+from hive_subagent.system.private_files import make_ours
+from hive_subagent.system.sanitize import on_one_line
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,131 @@
+"""Killing a set of processes that may go on forking while it is being killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hive_subagent.containment import pidfd, proc
+from hive_subagent.containment.proc import Process
+from hive_subagent.models.session import ProcessInfo
+
+# descriptors held at once; what is beyond it comes with the next pass
+_BATCH = 256
+_BLIND_S = 0.05
+PATIENCE = 12
+
+Find = Callable[[], Awaitable[Sequence[Process]]]
+Strike = Callable[[Mapping[int, Process]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Extinguished:
+    """What was killed, in the order in which it was found, and what would not die.
+
+    `blind`: why nobody could look (descriptors ran out, say), so that nobody knows what lives;
+    empty where that did not happen.
+    """
+
+    killed: list[ProcessInfo]
+    survivors: list[ProcessInfo]
+    blind: str = ""
+
+    @property
+    def complete(self) -> bool:
+        return not self.survivors and not self.blind
+
+    @property
+    def remains(self) -> str:
+        """What is not known to be dead, in a phrase; empty where all of it is."""
+        told = [
+            f"{process.pid} ({process.command[: proc.COMMAND_SHOWN]})" for process in self.survivors
+        ]
+        if self.blind:
+            told.append(f"what else there is, since nobody can look ({self.blind})")
+        return ", ".join(told)
+
+
+def cannot_look(error: OSError) -> str:
+    """Why, in a few words."""
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}"
+
+
+async def extinguish(
+    find: Find, find_anywhere: Find, *, bound_s: float, strike: Strike | None = None
+) -> Extinguished:
+    """SIGKILL all that `find` names, until it names nothing and `find_anywhere` neither.
+
+    Two looks in a row, because a process can fork ahead of the place where /proc is being read
+    and end behind it. `strike` is called with what is about to be killed, open by descriptor.
+    Does not raise. Gives up when nothing has died for `bound_s` seconds (and after `PATIENCE`
+    times that), but not before all that was found has been sent a signal.
+    """
+    clock = asyncio.get_running_loop().time
+    began = progress = clock()
+    killed: dict[tuple[int, int], ProcessInfo] = {}
+    refused: set[tuple[int, int]] = set()
+    found: Sequence[Process] = ()
+    clean, blind = 0, ""
+    while clean < 2:
+        try:
+            found = await (find if clean == 0 else find_anywhere)()
+            blind = ""
+        except OSError as error:  # who cannot look must not say "nothing"
+            blind = cannot_look(error)
+            await asyncio.sleep(_BLIND_S)
+        else:
+            targets = [process for process in found if process.key not in refused]
+            clean = 0 if targets else clean + 1
+            if not targets or await _kill(
+                targets, killed, refused, timeout_s=bound_s, strike=strike
+            ):
+                progress = clock()
+        if clock() - progress >= bound_s or clock() - began >= PATIENCE * bound_s:
+            break
+    survivors = [proc.describe(process) for process in found]
+    gone = [info for key, info in killed.items() if key not in {p.key for p in found}]
+    return Extinguished(gone, survivors, blind)
+
+
+async def _kill(
+    targets: Sequence[Process],
+    killed: dict[tuple[int, int], ProcessInfo],
+    refused: set[tuple[int, int]],
+    *,
+    timeout_s: float,
+    strike: Strike | None,
+) -> bool:
+    """Kill and wait; whether any of them has died, by this or before it."""
+    held: dict[int, Process] = {}
+    try:
+        for process in targets[:_BATCH]:
+            try:
+                fd = pidfd.open_checked(process)
+            except OSError:  # no descriptors left: those that are held come first
+                if not held:
+                    await asyncio.sleep(_BLIND_S)
+                    return False
+                break
+            if fd is not None:
+                held[fd] = process
+        commands = {fd: proc.describe(process) for fd, process in held.items()}
+        mortal = []
+        if strike is not None:
+            # it may take along what does not fit into this pass; what is gone later, died of it
+            for process in targets[_BATCH:]:
+                killed.setdefault(process.key, proc.describe(process))
+            strike(held)
+        for fd, process in held.items():
+            if pidfd.kill(fd):
+                killed.setdefault(process.key, commands[fd])
+                mortal.append(fd)
+            else:
+                refused.add(process.key)
+        living = await pidfd.living(mortal, timeout_s=timeout_s)
+        return len(living) < min(len(targets), _BATCH)
+    finally:
+        for fd in held:
+            os.close(fd)

@@ -1,0 +1,172 @@
+"""The notes for one run: queued, handed over between two steps, told as missed at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hive_subagent.claude import hooks
+from hive_subagent.claude.conversation import Message
+from hive_subagent.claude.hooks import Halt, Prompt, Say
+from hive_subagent.intervention.intervention import MOST_TEXT, MOST_WAITING, Intervention, together
+from hive_subagent.models.session import InterventionKind, PendingIntervention, Undelivered
+
+Hear = Callable[[*tuple[Mapping[str, Any], ...]], None]
+Keep = Callable[[tuple[Undelivered, ...]], None]
+
+
+AT_ONCE = 512 * 1024
+"""Bytes put before a prompt: they and the longest one are to fit into claude's 10 MB."""
+
+
+class InterventionQueue:
+    """The steering of one run. What is put on it is handed over once, in the order it came."""
+
+    def __init__(
+        self,
+        *,
+        missed: Sequence[Undelivered] = (),
+        keep: Keep = lambda undelivered: None,
+        hear: Hear = lambda *events: None,
+        look: Callable[[], None] = lambda: None,
+        left: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`missed` is what earlier runs of the session did not deliver.
+
+        `keep` is given what is undelivered now, whenever that changes; `look` is called where
+        claude asks, before it is answered; `left` is told of the end.
+        """
+        # a stop that came too late for a run is not meant for the next one
+        self._notes = [Intervention.again(note) for note in missed if note.kind != "stop"]
+        self._known = {note.id for note in self._notes}
+        self._chosen: list[Intervention] = []
+        self._keep = keep
+        self._kept = tuple(missed)
+        self._hear = hear
+        self._look = look
+        self._left = left
+        self._message: Message | None = None
+        self._hushed = False
+        self.halted = False
+        self.over = False
+
+    def put(self, note: Intervention) -> None:
+        """Queue a note, once; on a run that is over it is missed at once."""
+        if note.id in self._known:
+            return
+        self._known.add(note.id)
+        note.over = self.over
+        self._notes.append(note)
+        self._write_down()
+
+    def has_room(self, kind: InterventionKind, size: int) -> bool:
+        """Whether a note of `size` bytes may wait with the others; a first stop always may."""
+        waiting = [note for note in self._notes if note.state != "delivered"]
+        if kind == "stop" and not any(note.kind == "stop" for note in waiting):
+            return True
+        held = sum(note.size for note in waiting)
+        return len(waiting) < MOST_WAITING and held + size <= MOST_TEXT
+
+    @property
+    def stop_reason(self) -> str | None:
+        """The reason of the first stop."""
+        return next((note.text for note in self._notes if note.kind == "stop"), None)
+
+    def at_step(self) -> Say | Prompt | Halt | None:
+        """Everything that waits, or the stop alone."""
+        self._look()
+        if self._unheard:
+            return None
+        if (halt := self._halt()) is not None:
+            return halt
+        text = self.everything()
+        if not text:
+            return None
+        return Say(text) if hooks.fits(text) else Prompt(text)
+
+    def at_end(self) -> Prompt | Halt | None:
+        """A stop, or what makes the agent go on; information alone waits for the next turn."""
+        self._look()
+        if self._unheard:
+            return None
+        if (halt := self._halt()) is not None:
+            return halt
+        redirects = any(note.kind == "redirect" and note.waits for note in self._notes)
+        return Prompt(self.everything()) if redirects else None
+
+    def hear(self, *events: Mapping[str, Any]) -> None:
+        """Pass on what claude printed; after it something may be delivered."""
+        self._hear(*events)
+        if self._kept:
+            self._write_down()
+
+    def preface(self) -> str:
+        """As `everything`, to be put before the next prompt; of very much the oldest."""
+        return self._choose(AT_ONCE)
+
+    def everything(self) -> str:
+        """What waits, but for a stop; `sent` tells that it went in."""
+        return self._choose(MOST_TEXT)
+
+    def _choose(self, most: int) -> str:
+        self._chosen, size = [], 0
+        for note in self._notes:
+            if note.kind == "stop" or not note.waits:
+                continue
+            size += note.size
+            if self._chosen and size > most:
+                break
+            self._chosen.append(note)
+        return together(self._chosen)
+
+    def sent(self, message: Message) -> None:
+        """What `preface` gave or a hook was answered went in as `message`, or as part of it."""
+        for note in self._chosen:
+            note.message = message
+        self._chosen = []
+        self._message = message
+        self._write_down()
+
+    def hush(self) -> None:
+        """From now on nothing is handed over: the turn is cut, and claude drops the answers."""
+        self._hushed = True
+
+    def pending(self) -> Sequence[PendingIntervention]:
+        """What has not arrived yet, oldest first."""
+        return [note.view() for note in self._notes if note.state == "queued"]
+
+    def leave(self, *, stopped: bool = False) -> tuple[Undelivered, ...]:
+        """Close the queue; what did not arrive, oldest first.
+
+        It is kept for the session's next run, but for a stop; `stopped` says that the stop took
+        effect whether claude heard of it or not.
+        """
+        self.over = True
+        for note in self._notes:
+            note.over = True
+            note.carried_out |= stopped and note.kind == "stop"
+        self._write_down()
+        self._left()
+        return self._kept
+
+    @property
+    def _unheard(self) -> bool:
+        # claude drops what a hook answers once the turn was cut (measured with 2.1.197 and
+        # 2.1.332), and nothing is to overtake a message that it has not read
+        message = self._message
+        return self._hushed or not (message is None or message.consumed or message.lost)
+
+    def _halt(self) -> Halt | None:
+        stops = [note for note in self._notes if note.kind == "stop" and note.waits]
+        if not stops:
+            return None
+        self._chosen, self.halted = stops, True
+        return Halt(stops[0].text)
+
+    def _write_down(self) -> None:
+        # of those that arrived only a stop is asked for again: a run that heard of it may yet die
+        self._notes = [n for n in self._notes if n.kind == "stop" or n.state != "delivered"]
+        undelivered = tuple(note.undelivered() for note in self._notes if not note.settled)
+        if undelivered != self._kept:
+            self._kept = undelivered
+            self._keep(undelivered)

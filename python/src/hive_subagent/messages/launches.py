@@ -1,0 +1,63 @@
+"""What an owner reads when a run begins: of `start` and `continue`, and of what is told later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hive_subagent.messages.endings import killed_by, quoted, tools_lost
+from hive_subagent.models.replies import StartReply
+from hive_subagent.models.session import SessionView, State
+
+
+def notices_go(sinks: Sequence[str]) -> str:
+    """What is true of the notice of an ending, for whoever is to hear of it.
+
+    No sink is known to reach the caller, and a directory reaches nobody by itself.
+    """
+    kinds = dict.fromkeys(sink.partition(":")[0] for sink in sinks)
+    if not kinds:
+        return "nothing else tells you."
+    if set(kinds) == {"dir"}:
+        return "nothing else tells you: the notice is only kept as a file for the operator."
+    return f"the notice goes to the operator's sinks ({', '.join(kinds)}), which may not reach you."
+
+
+def started(reply: StartReply, *, begun: bool, told: str) -> str:
+    """The answer of `start`; `told` says where its notice goes."""
+    archived = f" {reply.archived} earlier session of this name was archived." * bool(
+        reply.archived
+    )
+    return (
+        f"Subagent `{reply.name}` is {_pace(begun)} in {reply.dir}.{archived}"
+        f" Call `wait` to learn how it ended; {told}"
+    )
+
+
+def continued(
+    reply: StartReply, *, before: SessionView, begun: bool, told: str, which: str = ""
+) -> str:
+    """The answer of `continue`; says so when the run before was cut, and `which` session it is."""
+    note = f" {which}" if which else ""
+    if before.state is State.KILLED:
+        note += (
+            f" Its previous turn was KILLED ({killed_by(before)}): work of that turn may be half"
+            " done, so have it check before it builds on it."
+        )
+    elif before.state is State.FAILED:
+        said = f"; the error reported:\n{quoted(before.message)}\n" if before.message else "."
+        note += f" Its previous run had failed{said}"
+    if lost := tools_lost(before):
+        note += f"{_space(note)}About that run:{lost}"
+    return (
+        f"Subagent `{reply.name}` goes on in {reply.dir} and is {_pace(begun)}.{note}"
+        f"{_space(note)}Call `wait` to learn how this run ended; {told}"
+    )
+
+
+def _space(before: str) -> str:
+    # a quotation ends its own line
+    return "" if before.endswith("\n") else " "
+
+
+def _pace(begun: bool) -> str:
+    return "running" if begun else "started, but has not said a word yet (look at `status`)"

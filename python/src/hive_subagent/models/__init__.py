@@ -1,0 +1,1 @@
+"""The frozen shapes that tools answer with and notices consist of."""

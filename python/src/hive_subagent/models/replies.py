@@ -1,0 +1,120 @@
+"""The structured answers of the tools and of `/healthz`, one model each.
+
+Every model is frozen.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from hive_subagent.models.session import (
+    Containment,
+    Frozen,
+    InterventionKind,
+    InterventionState,
+    Previous,
+    ProcessInfo,
+    SessionView,
+    State,
+    WaitPolicy,
+)
+
+
+class StartReply(Frozen):
+    """The structured answer of `start` and `continue`."""
+
+    name: str
+    session_id: str
+    dir: str
+    pid: int
+    archived: int
+    previous: Previous | None = None
+
+
+class StatusReply(Frozen):
+    """The structured answer of `status` without a name; `left_out` counts who did not fit.
+
+    `left_memory_bytes` is shared memory of the service that belongs to no living run.
+    """
+
+    containment: Containment
+    sessions: list[SessionView]
+    left_out: int = 0
+    left_memory_bytes: int | None = None
+
+
+class WaitReply(Frozen):
+    """The structured answer of `wait`; `done` says whether what was waited for has happened.
+
+    `left_out` counts the sessions that did not fit.
+    """
+
+    done: bool
+    sessions: list[SessionView]
+    left_out: int = 0
+
+
+class InterruptReply(Frozen):
+    """The structured answer of `interrupt`; `processes` died with the run, claude among them.
+
+    `left_out` counts the processes that did not fit.
+    """
+
+    name: str
+    session_id: str
+    forced: bool
+    ended: bool
+    processes: list[ProcessInfo]
+    left_out: int = 0
+
+
+class InterveneReply(Frozen):
+    """The structured answer of `intervene`: the receipt."""
+
+    id: str
+    name: str
+    kind: InterventionKind
+    state: InterventionState
+
+
+class DelegatedChild(Frozen):
+    """A child as `delegate` answers it; `timeout_s` is the time for its own work."""
+
+    name: str
+    role: str
+    session_id: str
+    dir: str
+    state: State
+    timeout_s: float
+
+
+class DelegateReply(Frozen):
+    """The structured answer of `delegate`; `delegation` goes wherever a name goes.
+
+    `timeout_s` is the longest time that one of its children has.
+    """
+
+    delegation: str
+    names: list[str]
+    children: list[DelegatedChild]
+    wait_policy: WaitPolicy
+    timeout_s: float
+
+
+class Health(Frozen):
+    """The answer of `/healthz`. `tasks` counts what the daemon's event loop has to do.
+
+    Of the files in `state_dir`: `notices_waiting` are owed to a sink; `unsaved` notices and endings
+    are held in memory only, since the disk refuses them; `unread` files cannot be read now, or by
+    this version, and are kept; `set_aside` made no sense and are kept as `.broken`.
+    """
+
+    status: Literal["ok"] = "ok"
+    version: str
+    instance: str
+    running: int
+    tasks: int = 0
+    notices_waiting: int = 0
+    unsaved: int = 0
+    unread: int = 0
+    set_aside: int = 0

@@ -1,0 +1,1 @@
+"""The HTTP surface: connections, guards, and the MCP servers of owner and subagents."""

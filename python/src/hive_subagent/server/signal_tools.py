@@ -1,0 +1,90 @@
+"""The MCP server `signal`: what a subagent says about its own run, and nothing else.
+
+Which run that is comes from the token in the address, never from an argument: a subagent has no
+field in which to name a sibling.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import Field
+
+from hive_subagent import __version__
+from hive_subagent.messages.text import fit
+from hive_subagent.server.tool_answers import OptionalText, refusal
+from hive_subagent.sessions.checks import PATH_LIMIT
+from hive_subagent.sessions.registry import Registry
+from hive_subagent.sessions.run import Run
+
+# 2.1.332 calls no other tool of a server while it is in plan mode (measured)
+_IN_PLAN_MODE = ToolAnnotations(read_only_hint=True)
+
+ReportFile = Annotated[OptionalText, Field(description="file you wrote a report to, if any")]
+
+
+def build_signal_server(registry: Registry) -> MCPServer:
+    """The server over the tokens of `registry`; one per app."""
+    server = MCPServer("signal", version=__version__)
+
+    @server.tool(name="goal_reached", structured_output=False, annotations=_IN_PLAN_MODE)
+    async def goal_reached(
+        ctx: Context,
+        summary: Annotated[OptionalText, Field(description="what was done, in short")] = None,
+        report_file: ReportFile = None,
+    ) -> CallToolResult:
+        """Report the goal of this run reached. Call it only when that is true."""
+        run = _run_of(registry, ctx, report_file)
+        if run is None:
+            return refusal(_OVER)
+        run.signals.goal_reached = fit(summary or "")
+        return _noted("your owner is told that you report the goal reached")
+
+    @server.tool(name="need_help", structured_output=False, annotations=_IN_PLAN_MODE)
+    async def need_help(
+        ctx: Context,
+        message: Annotated[str, Field(description="your question, and why it matters")],
+        report_file: ReportFile = None,
+    ) -> CallToolResult:
+        """Say that you cannot go on without an answer from your owner."""
+        if not message.strip():
+            return refusal("message is blank: say what you need to know")
+        run = _run_of(registry, ctx, report_file)
+        if run is None:
+            return refusal(_OVER)
+        run.signals.need_help = fit(message)
+        return _noted("your owner is told, and the answer comes as a message")
+
+    return server
+
+
+REPORTS_LIMIT = 16
+"""Report files that one run may name; further ones are left out."""
+
+_OVER = "this run is over: nothing is noted any more"
+
+
+def _noted(what_follows: str) -> CallToolResult:
+    text = f"Noted. Finish this turn now; {what_follows}."
+    return CallToolResult(content=[TextContent(type="text", text=text)])
+
+
+def _run_of(registry: Registry, ctx: Context, report_file: str | None) -> Run | None:
+    request = ctx.request_context.request
+    session = registry.resolve(request.path_params["token"]) if request is not None else None
+    if session is None or session.run is None:
+        return None
+    if report_file:
+        _add_report(session.run.signals.report_files, Path(session.record.dir) / report_file)
+    return session.run
+
+
+def _add_report(known: list[str], file: Path) -> None:
+    # a subagent can name files for ever, and what can be none as well
+    possible = len(str(file).encode("utf-8", "replace")) < PATH_LIMIT
+    if possible and str(file) not in known and len(known) < REPORTS_LIMIT:
+        known.append(str(file))

@@ -1,1 +1,0 @@
-"""The MCP servers: the tools of the owner and the two signals of a subagent."""

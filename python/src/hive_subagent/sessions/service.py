@@ -1,0 +1,287 @@
+"""What an owner can ask: start, continue, status, interrupt, wait."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import anyio
+
+from hive_subagent.claude import transcripts
+from hive_subagent.claude.session_lock import TranscriptLock
+from hive_subagent.errors import Refused
+from hive_subagent.messages import launches, sessions
+from hive_subagent.messages.prompts import DEFAULT_TRIGGER, READER_NOTE
+from hive_subagent.messages.response_budget import fit_processes
+from hive_subagent.models.replies import InterruptReply, StartReply, StatusReply, WaitReply
+from hive_subagent.models.session import Cause, SessionView
+from hive_subagent.sessions import checks, paths
+from hive_subagent.sessions.executor import Executor
+from hive_subagent.sessions.groups import cancel, find, is_group
+from hive_subagent.sessions.launch import Launch, order_of
+from hive_subagent.sessions.options import Options
+from hive_subagent.sessions.session import ended_view
+from hive_subagent.sessions.session_lock import (
+    refuse_if_an_id_of_ours,
+    refuse_if_title_is_open,
+    take_lock,
+)
+from hive_subagent.sessions.status import StatusReader
+from hive_subagent.sessions.store import SessionRecord
+from hive_subagent.sessions.waiting import Progress, until_over
+
+log = logging.getLogger(__name__)
+
+NO_WISHES = Options()
+
+
+class SessionService:
+    """The owner's side of all runs. Every refusal is a Refused with one line."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._settings = executor.settings
+        self._registry = executor.registry
+        self._looking = StatusReader(executor)
+        self._stopping = False
+
+    @property
+    def running(self) -> int:
+        """How many runs are starting or running."""
+        return len(self._registry.live)
+
+    async def start(
+        self,
+        name: str,
+        prompt_file: str | None = None,
+        *,
+        prompt: str | None = None,
+        trigger: str | None = None,
+        dir: str | None = None,
+        options: Options = NO_WISHES,
+    ) -> tuple[StartReply, str]:
+        """A new session under `name`; a finished one of that name is archived.
+
+        Its brief is `prompt`, or what `prompt_file` holds: one of the two.
+        """
+        self._check_call(name)
+        message = checks.check_text("trigger", trigger or DEFAULT_TRIGGER)
+        directory = await paths.directory(dir or "", base=self._settings.work_dir)
+        brief = await paths.brief(prompt, prompt_file, base=directory)
+        options = await options.located(directory)
+        # again: another call may have come between. From here to the launch nothing waits
+        self._check_call(name)
+        record = options.granted(
+            SessionRecord(name=name, session_id=str(uuid.uuid4()), dir=str(directory), ours=True),
+            self._settings,
+        )
+        program = self.check_claude(directory)
+        predecessor = self._registry.record(name)
+        self.check_archivable(predecessor)
+        self._keep_of_its_delegation(predecessor)
+        reply, begun = await self._executor.launch(
+            Launch(
+                record=record,
+                order=order_of(record, message, self._settings),
+                program=program,
+                brief=self._executor.records.save_brief(
+                    record.session_id, brief + READER_NOTE.encode()
+                ),
+                predecessor=predecessor,
+            )
+        )
+        told = launches.notices_go(self._settings.sinks)
+        return reply, launches.started(reply, begun=begun, told=told)
+
+    async def continue_(
+        self,
+        name: str,
+        prompt: str,
+        *,
+        dir: str | None = None,
+        options: Options = NO_WISHES,
+    ) -> tuple[StartReply, str]:
+        """Another run of an existing session; one that is not ours is asked of claude."""
+        self._check_call(name)
+        checks.check_text("prompt", prompt)
+        known = self._registry.record(name)
+        base, config_dir = self._settings.work_dir, self._settings.claude_config_dir
+        if known is not None and known.session_id:
+            directory = await paths.directory_of(known, dir or "", base=base, config_dir=config_dir)
+        else:
+            directory = await paths.directory(dir or (known.dir if known else ""), base=base)
+        options = await options.located(directory)
+        # again: another call may have come between. From here to the launch nothing waits
+        self._check_call(name)
+        known = self._registry.record(name)
+        if known is None:
+            # existence is claude's business: it answers whether it has such a session there
+            known = SessionRecord(name=name, session_id="", dir=str(directory), ours=False)
+            refuse_if_an_id_of_ours(self._executor.records, name)
+            refuse_if_title_is_open(self._settings.claude_config_dir, name, directory)
+        elif known.ending is not None and known.ending.turn == 0:
+            raise Refused(
+                f"subagent `{name}` left no session to continue: it never began, or that could not"
+                " be kept; `start` it anew"
+            )
+        elif not _same_directory(directory, known.dir):
+            raise Refused(f"another session `{name}` has begun meanwhile: call again")
+        # a child that goes on is a run by itself, under the ceiling it was given
+        self._keep_of_its_delegation(known)
+        which = self._looking.which(name)
+        goes_on = known.model_copy(update={"delegation": None, "dir": str(directory)})
+        record = options.granted(goes_on, self._settings)
+        program = self.check_claude(directory)
+        reply, begun = await self._executor.launch(
+            Launch(
+                record=record,
+                order=order_of(record, prompt, self._settings),
+                program=program,
+                brief=self._executor.records.brief(record.session_id) if record.ours else None,
+                resume=record.session_id or name,
+                lock=self._lock(record) if record.session_id else None,
+                keeps_limit=options.memory_max is None,
+            )
+        )
+        before = ended_view(known)
+        told = launches.notices_go(self._settings.sinks)
+        return reply, launches.continued(reply, before=before, begun=begun, told=told, which=which)
+
+    async def status(self, name: str) -> tuple[SessionView, str]:
+        """How one session is doing."""
+        return self._looking.one(name)
+
+    async def status_of_all(self) -> tuple[StatusReply, str]:
+        """The runs of this daemon's life, as many as fit."""
+        return self._looking.all()
+
+    async def status_of_group(self, name: str) -> tuple[StatusReply, str]:
+        """How the sessions of a delegation are doing."""
+        return self._looking.group(name)
+
+    async def interrupt(self, name: str, *, force: bool = False) -> tuple[InterruptReply, str]:
+        """Stop what runs under `name`, which may be a delegation's; returns once it is over."""
+        if is_group(name):
+            step_s = self._settings.interrupt_grace_s
+            return await cancel(find(self._registry.groups, name), step_s=step_s, force=force)
+        session = self._registry.running(checks.check_name(name))
+        if session is None:
+            _, how = self._looking.one(name)
+            raise Refused(f"nothing to interrupt: {how}")
+        log.info("`%s` is interrupted by its owner%s", name, " by force" if force else "")
+        queued = session.queued
+        session.stop(Cause.INTERRUPT, step_s=self._settings.interrupt_grace_s, force=force)
+        await session.over.wait()
+        died, left_out = fit_processes(list(session.run.died.values()) if session.run else [])
+        reply = InterruptReply(
+            name=name,
+            session_id=session.record.session_id,
+            forced=force,
+            ended=not (session.run and session.run.remains),
+            processes=died,
+            left_out=left_out,
+        )
+        session_id = self._looking.session_of(name) or reply.session_id
+        return reply, sessions.interrupted(
+            reply,
+            ended_view(session.record),
+            queued=queued,
+            resumed=session.resumed,
+            remains=session.run.remains if session.run else "",
+            older=session_id if session_id != reply.session_id else None,
+        )
+
+    async def wait(
+        self,
+        names: Sequence[str] | None,
+        *,
+        until: Literal["all", "any"],
+        timeout_s: float,
+        progress: Progress,
+    ) -> tuple[WaitReply, str]:
+        """Wait until all or any of the sessions have ended, or for `timeout_s`.
+
+        `progress(seconds waited, sessions still running)` is called at least every 20 s.
+        """
+        if not 0 <= timeout_s < math.inf:
+            raise Refused(f"timeout_s {timeout_s} is out of range: give seconds from 0")
+        if names is not None and not names:
+            raise Refused("names is empty: name what to wait for, or leave it out to wait for all")
+        if names is None:
+            unfinished = [*self._registry.live, *self._registry.queued]
+            names = [session.record.name for session in unfinished]
+        waited = [self._looking.awaited(name) for name in dict.fromkeys(names)]
+        done = await until_over(
+            [over for over, _ in waited],
+            any_of_them=until == "any",
+            timeout_s=timeout_s,
+            progress=progress,
+        )
+        looks = [look for _, look in waited]
+        return self._looking.waited(looks, done=done, stopping=self._stopping)
+
+    async def close(self) -> None:
+        """Stop every run; bounded by `shutdown_grace_s` and what ending a tree takes."""
+        self._stopping = True
+        grace = self._settings.shutdown_grace_s
+        step = min(self._settings.interrupt_grace_s, grace / 4)
+        groups = list(self._registry.groups.values())
+        for group in groups:
+            if not group.over.is_set():
+                group.stop(Cause.DAEMON_STOP, step_s=step)
+        live = self._registry.live
+        for session in live:
+            session.stop(Cause.DAEMON_STOP, step_s=step)
+        overs = [*(session.over for session in live), *(group.over for group in groups)]
+        with anyio.move_on_after(grace):
+            for over in overs:
+                await over.wait()
+        await self._executor.containment.end_everything()
+        with anyio.move_on_after(grace):
+            for over in overs:
+                await over.wait()
+
+    def _check_call(self, name: str) -> None:
+        checks.check_name(name)
+        self.check_serving()
+        self._registry.check_free(name)
+
+    def _keep_of_its_delegation(self, record: SessionRecord | None) -> None:
+        """How a child ended is its delegation's to tell, whatever becomes of its session now."""
+        group = self._registry.groups.get((record and record.delegation) or "")
+        if group is not None:
+            group.keep()
+
+    def check_serving(self) -> None:
+        """Raise Refused while the daemon stops."""
+        if self._stopping:
+            raise Refused("the daemon is stopping: call again once it is back")
+
+    def check_archivable(self, predecessor: SessionRecord | None) -> None:
+        """Raise Refused when somebody works in what a new session of its name would archive."""
+        if predecessor is not None and predecessor.ours and (lock := self._lock(predecessor)):
+            lock.release()
+
+    def check_claude(self, directory: Path) -> str:
+        """The program of a run in `directory`. Raises Refused where it could not be."""
+        settings = self._settings
+        if problem := transcripts.config_dir_problem(settings.claude_config_dir, directory):
+            raise Refused(problem)
+        return checks.check_program(settings.claude_bin, os.environ.get("PATH"))
+
+    def _lock(self, record: SessionRecord) -> TranscriptLock | None:
+        return take_lock(self._settings.claude_config_dir, record)
+
+
+def _same_directory(directory: Path, known: str) -> bool:
+    if str(directory) == known:
+        return True
+    try:
+        return os.path.samefile(directory, known)
+    except OSError:
+        return False

@@ -1,0 +1,153 @@
+"""Who has a session open, the lock on its transcript, and how a finished one is put away."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from pathlib import Path
+
+import anyio
+
+from hive_subagent.claude import transcripts
+from hive_subagent.claude.conversation import Conversation
+from hive_subagent.claude.outcome import words
+from hive_subagent.claude.process import RunningClaude
+from hive_subagent.claude.session_lock import TranscriptLock, live_holder, live_holder_of_title
+from hive_subagent.errors import Refused, SubagentError
+from hive_subagent.messages import refusals
+from hive_subagent.sessions.session import LiveSession, ended_view
+from hive_subagent.sessions.store import SessionRecord, SessionStore
+from hive_subagent.system.private_files import reason_of
+
+log = logging.getLogger(__name__)
+
+SETTLING_PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+"""Seconds between two looks for a new session's transcript."""
+
+
+def take_lock(
+    config_dir: Path, record: SessionRecord, *, ignore_pids: Collection[int] = ()
+) -> TranscriptLock | None:
+    """The lock on a session's transcript; None where there is none yet.
+
+    Raises Refused when another process has the session open.
+    """
+    holder = live_holder(config_dir, record.session_id, ignore_pids=ignore_pids)
+    if holder is not None:
+        raise Refused(
+            refusals.open_elsewhere(name=record.name, session_id=record.session_id, holder=holder)
+        )
+    found = transcripts.find(config_dir, record.dir, record.session_id)
+    return TranscriptLock(found) if found else None
+
+
+def refuse_if_title_is_open(config_dir: Path, title: str, directory: Path) -> None:
+    """Raise Refused when a living claude has a session of that title open."""
+    holder = live_holder_of_title(config_dir, title, directory)
+    if holder is not None:
+        raise Refused(refusals.open_elsewhere(name=title, session_id=None, holder=holder))
+
+
+def refuse_if_an_id_of_ours(records: SessionStore, name: str) -> None:
+    """Raise Refused when a name is the id of a session of ours: claude would resume it as a title.
+
+    It would go on without its record, and so without its brief and its ceiling.
+    """
+    try:
+        is_ours = records.holds(name)
+    except OSError as error:
+        raise Refused(
+            f"whether `{name}` is the id of a session of this daemon cannot be looked up"
+            f" ({reason_of(error)}): call again"
+        ) from None
+    if is_ours:
+        raise Refused(
+            f"`{name}` is the id of a session of this daemon: `continue` it by its name, which"
+            " `status` shows"
+        )
+
+
+def missed(
+    record: SessionRecord, conversation: Conversation, config_dir: Path, *, near: str
+) -> str | None:
+    """What is said of a resumed session where claude had none like that, or several; else None.
+
+    `near` names known sessions that may have been meant.
+    """
+    result = conversation.last_result
+    if conversation.begun or result is None:
+        return None
+    return refusals.missed(
+        name=record.name,
+        words=words(result) or "no reason given",
+        config_dir=str(config_dir),
+        directory=record.dir,
+        before=ended_view(record) if record.ours else None,
+        near=near,
+    )
+
+
+def identify(session: LiveSession, conversation: Conversation) -> bool:
+    """Take up the id of a session that claude was asked for by its title; whether it is new."""
+    session_id = conversation.session_id
+    if session.record.session_id or not session_id or not transcripts.is_session_id(session_id):
+        return False
+    session.record = session.record.model_copy(update={"session_id": session_id})
+    return True
+
+
+async def settle_in(
+    session: LiveSession, claude: RunningClaude, records: SessionStore, config_dir: Path
+) -> None:
+    """What a first event can come too early for: the session's id and its transcript's lock.
+
+    Claude makes a new transcript some 10 ms after its first lines (measured with 2.1.197).
+    """
+    await claude.until(lambda: claude.conversation.begun)
+    for pause_s in SETTLING_PAUSES_S:
+        # once it is over nobody may be left to release a lock
+        if claude.over or session.lock is not None:
+            return
+        try:
+            if identify(session, claude.conversation):
+                records.save(session.record)
+            if session.record.session_id:
+                session.lock = take_lock(config_dir, session.record, ignore_pids=(claude.pid,))
+        except SubagentError as error:
+            log.warning("`%s`: %s", session.record.name, error)
+        except Exception:  # a lock that is not there must cost neither the run nor the daemon
+            log.exception("settling in `%s` broke", session.record.name)
+            return
+        # not its next line: a claude whose API hangs says nothing after its init
+        with anyio.move_on_after(pause_s):
+            await claude.exited()
+
+
+def archive(config_dir: Path, predecessor: SessionRecord | None, records: SessionStore) -> int:
+    """Archive a finished namesake that we started; how many transcripts that were."""
+    if predecessor is None or not predecessor.ours:
+        return 0
+    found = transcripts.find(config_dir, predecessor.dir, predecessor.session_id)
+    try:
+        if found is not None:
+            transcripts.archive(found)
+    except Refused as error:
+        log.warning("%s", error)
+        return 0
+    records.forget(predecessor.session_id)
+    return int(found is not None)
+
+
+def put_away(config_dir: Path, record: SessionRecord) -> None:
+    """Archive what claude has of a session whose record is not kept, where that held a ceiling.
+
+    Claude would find it by its title, and without a record it would go on without the ceiling.
+    """
+    if record.permissions is None:
+        return
+    try:
+        found = transcripts.find(config_dir, record.dir, record.session_id)
+        if found is not None:
+            transcripts.archive(found)
+    except (OSError, Refused) as error:
+        log.error("`%s`: its transcript cannot be put away: %s", record.name, error)

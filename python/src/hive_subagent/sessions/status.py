@@ -1,0 +1,148 @@
+"""How sessions stand, as `status` and `wait` tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import anyio
+
+from hive_subagent.claude import transcripts
+from hive_subagent.errors import Refused
+from hive_subagent.messages import sessions
+from hive_subagent.messages.limits import left_memory
+from hive_subagent.messages.response_budget import MOST, Several, briefly, several
+from hive_subagent.models.replies import StatusReply, WaitReply
+from hive_subagent.models.session import SessionView
+from hive_subagent.sessions import checks
+from hive_subagent.sessions.executor import Executor
+from hive_subagent.sessions.groups import find, is_group
+from hive_subagent.sessions.session import LiveSession, ended_view
+from hive_subagent.sessions.store import Unreadable
+
+Look = Callable[[], list[SessionView]]
+
+
+@dataclass(frozen=True)
+class StatusReader:
+    """Costs nothing and changes nothing. Every refusal is a Refused with one line."""
+
+    executor: Executor
+
+    def one(self, name: str) -> tuple[SessionView, str]:
+        """How one session is doing."""
+        view = self.view(checks.check_name(name))
+        told = sessions.describe(view)
+        return view, f"{told}\n\n{which}" if (which := self.which(name)) else told
+
+    def which(self, name: str) -> str:
+        """What is to be said where a name means a session that one may not expect."""
+        registry = self.executor.registry
+        delegation, record = registry.in_vain(name), registry.record(name)
+        if delegation is None or record is None or registry.running(name):
+            return ""
+        return sessions.left_none(name, delegation, session_id=record.session_id)
+
+    def session_of(self, name: str) -> str | None:
+        """The id of the session that a name means now, as far as that is known."""
+        try:
+            record = self.executor.registry.record(name)
+        except Unreadable:
+            return None
+        return record.session_id if record is not None else None
+
+    def all(self) -> tuple[StatusReply, str]:
+        """Those that run, those that wait to, and of the ended ones the latest, as many as fit."""
+        registry = self.executor.registry
+        unfinished = [session.record.name for session in [*registry.live, *registry.queued]]
+        names = [*unfinished, *(n for n in reversed(registry.names) if n not in unfinished)]
+        views, unreadable = [], []
+        for name in names[:MOST]:
+            try:
+                views.append(self.view(name))
+            except Unreadable as error:
+                unreadable.append(f"{error}.")
+        further = len(names) - len(views)
+        told = briefly(views, further=further, transcript=self._transcript)
+        if unreadable:
+            told = replace(told, text="\n".join([*unreadable, told.text]))
+        return self._status(told)
+
+    def group(self, name: str) -> tuple[StatusReply, str]:
+        """How the sessions of a delegation are doing."""
+        return self._status(self.several(find(self.executor.registry.groups, name).views()))
+
+    def awaited(self, name: str) -> tuple[anyio.Event | None, Look]:
+        """What is set once a name or a delegation is over, if it is not yet, and how it stands."""
+        registry = self.executor.registry
+        if is_group(name):
+            group = find(registry.groups, name)
+            return group.over, group.views
+        session, view = registry.running(checks.check_name(name)), self.view(name)
+        if session is None:
+            return None, lambda: [view]
+        return session.over, lambda: [_view_of(session)]
+
+    def waited(self, looks: Iterable[Look], *, done: bool, stopping: bool) -> tuple[WaitReply, str]:
+        """The answer of `wait`, each session once."""
+        # one that was continued since its delegation is another run, of its own
+        found = {
+            (view.session_id or view.name, view.delegation): view
+            for look in looks
+            for view in look()
+        }
+        if not found:
+            nothing = "Nothing is running, so there is nothing to wait for."
+            return WaitReply(done=done, sessions=[]), nothing
+        lead = ""
+        if stopping:
+            lead = "The daemon is stopping and ends its subagents."
+        elif not done:
+            lead = "Not ended yet when the time was up; `wait` again or look later."
+        told = self.several(list(found.values()), lead=lead)
+        return WaitReply(done=done, sessions=told.sessions, left_out=told.left_out), told.text
+
+    def view(self, name: str) -> SessionView:
+        """A session as it stands. Raises Refused where nothing is known of it, or not readable."""
+        registry = self.executor.registry
+        if session := registry.running(name):
+            return session.view()
+        if record := registry.record(name):
+            return self._with_transcript(ended_view(record))
+        raise Refused(
+            f"nothing is known of a subagent `{name}`{registry.near(name)}: `start` it, or"
+            " `continue` it with the `dir` it was started in if claude has a session of that name"
+        )
+
+    def several(self, views: Sequence[SessionView], *, lead: str = "") -> Several:
+        """The answer about these sessions: of a single one the whole."""
+        if len(views) == 1:
+            view = self._with_transcript(views[0])
+            told = sessions.describe(view)
+            return Several([view], 0, f"{lead}\n{told}" if lead else told)
+        return several(views, lead=lead, transcript=self._transcript)
+
+    def _status(self, told: Several) -> tuple[StatusReply, str]:
+        left = self.executor.containment.left_memory()
+        reply = StatusReply(
+            containment=self.executor.containment.kind,
+            sessions=told.sessions,
+            left_out=told.left_out,
+            left_memory_bytes=left,
+        )
+        text = told.text or "No subagent has run in this daemon's life."
+        return reply, f"{text}\n{memory.strip()}" if (memory := left_memory(left)) else text
+
+    def _with_transcript(self, view: SessionView) -> SessionView:
+        if not view.result_cut or view.transcript is not None:
+            return view
+        return view.model_copy(update={"transcript": self._transcript(view)})
+
+    def _transcript(self, view: SessionView) -> str | None:
+        place = (self.executor.settings.claude_config_dir, view.dir, view.session_id)
+        found = transcripts.find(*place) or transcripts.find_archived(*place)
+        return str(found) if found else None
+
+
+def _view_of(session: LiveSession) -> SessionView:
+    return ended_view(session.record) if session.over.is_set() else session.view()

@@ -1,0 +1,1 @@
+"""What the operating system offers: private files, directories, inotify, systemd, logging."""

@@ -1,0 +1,158 @@
+"""What makes one daemon this daemon: its locks and its identity."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import re
+import secrets
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from hive_subagent.errors import ConfigurationError
+from hive_subagent.system.directories import LOCK_NAME
+from hive_subagent.system.private_files import make_ours, read_ours, reason_of, write_private
+
+IDENTITY_NAME = "identity"
+
+_IDENTITY = re.compile(rb"[0-9a-f]{32}")
+
+logger = logging.getLogger(__name__)
+
+
+class HeldLock:
+    """An open file with our flock; ends with `release`, the `with` block, or the process."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        """Give it free, again is harmless; the file stays: removing it would let two in at once."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+def lock_directory(path: Path, about: dict[str, Any]) -> HeldLock:
+    """Lock `path` for this daemon and write `about` (JSON, `pid` is added) into the lock file.
+
+    Raises ConfigurationError that names the holder's pid when another daemon has it.
+    """
+    file = path / LOCK_NAME
+    try:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ConfigurationError(
+            f"lock {file} cannot be opened: {reason_of(error)}; make it a file of ours or remove it"
+        ) from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        make_ours(descriptor, file)
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, json.dumps({**about, "pid": os.getpid()}).encode() + b"\n")
+    except BlockingIOError:
+        holder = lock_holder(descriptor) or _noted_pid(descriptor)
+        os.close(descriptor)
+        if holder == os.getpid():
+            raise ConfigurationError(
+                f"directory {path} is named twice; state_dir and runtime_dir must differ"
+            ) from None
+        who = f"the daemon with pid {holder}" if holder else "another daemon"
+        raise ConfigurationError(
+            f"directory {path} is in use by {who};"
+            " stop it, or give this one its own state_dir and runtime_dir"
+        ) from None
+    except OSError as error:
+        os.close(descriptor)
+        raise ConfigurationError(
+            f"lock {file} cannot be taken: {reason_of(error)}; remove it, or name a directory on a"
+            " local disk"
+        ) from None
+    return HeldLock(descriptor)
+
+
+def lock_holder(descriptor: int) -> int | None:
+    """The pid that holds a flock on this open file, as far as the kernel tells; else None."""
+    wanted = os.fstat(descriptor)
+    device = f"{os.major(wanted.st_dev):02x}:{os.minor(wanted.st_dev):02x}"
+    holders: dict[str, int] = {}
+    with suppress(OSError):
+        for line in Path("/proc/locks").read_text().splitlines():
+            # "1: FLOCK  ADVISORY  WRITE 4242 fe:00:1234 0 EOF"; waiters have "->" after the number
+            fields = line.split()
+            if len(fields) == 8 and fields[1] == "FLOCK":
+                where, _, inode = fields[5].rpartition(":")
+                if inode == str(wanted.st_ino) and fields[4].isdecimal():
+                    holders[where] = int(fields[4])
+    # btrfs and overlayfs show another device there than fstat does
+    pid = holders.get(device) or (next(iter(holders.values())) if len(holders) == 1 else 0)
+    return pid or None  # 0: the holder lives in a pid namespace that we do not see
+
+
+def _noted_pid(descriptor: int) -> int | None:
+    try:
+        pid = json.loads(os.pread(descriptor, 65536, 0))["pid"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return pid if isinstance(pid, int) else None
+
+
+def state_identity(state_dir: Path, *, in_use: Iterable[str] = ()) -> str:
+    """The random id (32 hex digits) of this state directory, made once and kept in `identity`.
+
+    Processes started from it carry the id, so another daemon's children are never taken for ours.
+    `in_use`: identities under which an earlier daemon left runs. Where the file is lost, the first
+    of them is kept, since the processes of those runs can be found by it alone. Call it with the
+    directory locked. Raises ConfigurationError when it can neither be read nor made.
+    """
+    file = state_dir / IDENTITY_NAME
+    try:
+        with suppress(FileNotFoundError):
+            known = read_ours(file).strip()
+            if _IDENTITY.fullmatch(known):
+                return known.decode()
+            logger.warning("%s does not hold an identity; it is written anew", file)
+        left = [each for each in in_use if _IDENTITY.fullmatch(each.encode())]
+        if left:
+            logger.warning("%s was lost; runs that are still owed a notice name it", file)
+        identity = left[0] if left else secrets.token_hex(16)
+        write_private(file, identity.encode() + b"\n", durable=True)
+    except OSError as error:
+        raise ConfigurationError(
+            f"identity {file} cannot be read or made: {reason_of(error)};"
+            " make it a file of ours or remove it"
+        ) from None
+    return identity
+
+
+def make_way(file: Path) -> None:
+    """Remove that of a daemon that crashed, and see that ours can be written once we are ready.
+
+    It would send clients to whoever has that port now. Raises ConfigurationError.
+    """
+    trial = file.with_name(f"{file.name}.trial")
+    try:
+        file.unlink(missing_ok=True)
+        write_private(trial, bytes(1024))  # more than it will hold
+        trial.unlink()
+    except OSError as error:
+        raise ConfigurationError(
+            f"{file} cannot be written: {error.strerror}; remove what is there, make room, or name"
+            " another runtime_dir"
+        ) from None

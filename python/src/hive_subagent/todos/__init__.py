@@ -1,1 +1,0 @@
-"""Notices and their sinks; what is owed survives a crash."""
