@@ -19,7 +19,8 @@ def events(daemon: Daemon) -> list[dict[str, Any]]:
 
 
 def logged(daemon: Daemon) -> list[dict[str, Any]]:
-    lines = [line.partition(": ")[2] for line in daemon.log.splitlines() if "todos.events" in line]
+    of_feed = [line for line in daemon.log.splitlines() if "outbox.event_feed" in line]
+    lines = [line.partition(": ")[2] for line in of_feed]
     return [json.loads(line) for line in lines if line.startswith("{")]
 
 

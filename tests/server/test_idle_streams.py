@@ -85,7 +85,7 @@ def record(name: str, error: BaseException) -> logging.LogRecord:
 def test_a_trace_of_a_client_that_went_away_is_left_out(error: BaseException) -> None:
     """Issue 9, 26."""
     assert not ClientsGone().filter(record("uvicorn.error", error))
-    assert ClientsGone().filter(record("hive_subagent.runs", error))
+    assert ClientsGone().filter(record("hive_subagent.sessions", error))
 
 
 def test_a_trace_of_an_error_stays() -> None:

@@ -14,7 +14,7 @@ from hive_subagent.system import blocking
 # one call hangs for ever; the process must exit all the same
 EXITS = """
 import threading, anyio
-from hive_subagent import blocking
+from hive_subagent.system import blocking
 from hive_subagent.errors import Refused
 
 async def main():

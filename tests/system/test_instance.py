@@ -22,7 +22,7 @@ from hive_subagent.system.private_files import (
 HOLDER = """
 import sys
 from pathlib import Path
-from hive_subagent.instance import lock_directory
+from hive_subagent.system.instance import lock_directory
 held = lock_directory(Path(sys.argv[1]), {"version": "1"})
 print("locked", flush=True)
 sys.stdin.read()

@@ -41,7 +41,7 @@ def test_of_each_place_in_a_library_ten_records_a_minute_get_through(
     for line in (1, 2):
         passed = [few.filter(record("asyncio", line, number)) for number in range(100)]
         assert passed == [True] * 10 + [False] * 90
-    assert all(few.filter(record("hive_subagent.runs", 1)) for _ in range(100))
+    assert all(few.filter(record("hive_subagent.sessions", 1)) for _ in range(100))
     now = 61.0
     later = record("asyncio", 1, "again")
     assert few.filter(later)

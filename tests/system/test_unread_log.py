@@ -88,8 +88,8 @@ def test_what_was_dropped_is_counted_and_reported_once_somebody_reads() -> None:
             break
         kept += 1
     assert each == (
-        f"WARNING hive_subagent.log_writer: {fits_at_least + 100 - kept} lines before this one were"
-        " dropped\n"
+        f"WARNING hive_subagent.system.log_writer: {fits_at_least + 100 - kept} lines before"
+        " this one were dropped\n"
     )
     assert kept >= PIPE_BYTES // 1000
     writer.write(b"after\n")

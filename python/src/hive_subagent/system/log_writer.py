@@ -101,4 +101,5 @@ class LogWriter:
 
 
 def _report(dropped: int) -> bytes:
-    return b"WARNING hive_subagent.log_writer: %d lines before this one were dropped\n" % dropped
+    lost = f"{dropped} lines before this one were dropped"
+    return f"WARNING {__name__}: {lost}\n".encode()
