@@ -257,6 +257,14 @@ def test_what_is_no_host_name_cannot_be_allowed(name: str) -> None:
         load(allowed_hosts=[name])
 
 
+@pytest.mark.parametrize("name", ["-a", "a b", "a\n", "a\r\nX: y", "caf\u00e9", '"', "a" * 65, 7])
+def test_an_agents_name_fits_into_a_header(config: Path, name: object) -> None:
+    """Issue 11, 12b."""
+    assert "agent_name" in complaint(write(config, agent_name=name))
+    fits = "Scout-1.example_" + "a" * 48
+    assert load(agent_name=fits).agent_name == fits
+
+
 def test_allowed_hosts_are_kept_in_lower_case() -> None:
     found = load(allowed_hosts=["Agent.Example", "box:8443", "[FD00::7]:1", "10.0.0.5"])
     assert found.allowed_hosts == ["agent.example", "box:8443", "[fd00::7]:1", "10.0.0.5"]

@@ -5,7 +5,8 @@
 
 Prints the structured answer as JSON. A refused tool call prints its text and exits with 3, an
 HTTP refusal prints its status and exits with 4. Where the daemon listens is read from its
-`daemon.json`; `--url` and `--token` override.
+`daemon.json`, the agent's name from the `subagent` entry of the harness, as far as they are there;
+`--url`, `--agent` and `--token` override.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 ABOUT = Path("/run/hive-subagent/daemon.json")
+ENTRIES = Path("/etc/hyperhive/extra-mcp.json")
+AGENT = "X-Hive-Agent"
 REFUSED, HTTP_REFUSED = 3, 4
 
 
@@ -39,9 +42,26 @@ def answer_to(number: int, response: Any) -> Any:
     raise SystemExit("the stream ended without an answer")
 
 
-def call(url: str, token: str | None, tool: str, arguments: dict[str, Any], timeout: float) -> int:
+def agent_of_entry() -> str:
+    """The agent's name as the harness would send it; blank where there is none."""
+    entry = json.loads(ENTRIES.read_text()).get("subagent", {})
+    name: str = entry.get("headers", {}).get(AGENT, "")
+    return name
+
+
+def call(
+    url: str,
+    token: str | None,
+    tool: str,
+    arguments: dict[str, Any],
+    timeout: float,
+    agent: str | None = None,
+) -> int:
     """One tool call, without a handshake: the server keeps no sessions."""
+    if agent is None:
+        agent = agent_of_entry()
     headers = {
+        **({AGENT: agent} if agent else {}),
         "Content-Type": "application/json",
         "Accept": "application/json, text/event-stream",
         **({"Authorization": f"Bearer {token}"} if token is not None else {}),
@@ -74,6 +94,7 @@ def main() -> int:
     """Read the command line and do as it says."""
     parser = argparse.ArgumentParser(description="call the subagent daemon")
     parser.add_argument("--url")
+    parser.add_argument("--agent")
     parser.add_argument("--token")
     parser.add_argument("--timeout", type=float, default=120.0)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -88,7 +109,8 @@ def main() -> int:
         with urllib.request.urlopen(url + "/healthz", timeout=given.timeout) as response:
             say(json.load(response))
         return 0
-    return call(url, given.token, given.tool, json.loads(given.arguments), given.timeout)
+    arguments = json.loads(given.arguments)
+    return call(url, given.token, given.tool, arguments, given.timeout, given.agent)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,15 @@ let
       "[${given}]"
     else
       given;
+
+  # the setting, since it wins over the option; a blank one counts as unset
+  name = cfg.settings.agent_name or null;
+  headers =
+    lib.optionalAttrs (name != null && name != "") { X-Hive-Agent = name; }
+    // lib.optionalAttrs (cfg.authTokenFile != null) {
+      # a reference: the file is world-readable, the token stays in the harness's environment
+      Authorization = "Bearer \${HYPERHIVE_SUBAGENT_TOKEN}";
+    };
 in
 {
   config = lib.mkIf cfg.enable {
@@ -27,9 +36,6 @@ in
         allowedTools = [ "*" ];
         availableToSubagents = false;
       }
-      // lib.optionalAttrs (cfg.authTokenFile != null) {
-        # a reference: the file is world-readable, the token stays in the harness's environment
-        headers = leaves { Authorization = "Bearer \${HYPERHIVE_SUBAGENT_TOKEN}"; };
-      };
+      // lib.optionalAttrs (headers != { }) { headers = leaves headers; };
   };
 }

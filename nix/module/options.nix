@@ -19,6 +19,7 @@ let
     port = config.hyperhive.mcp.subagentHttpPort;
   }
   // lib.filterAttrs (_: value: value != null) {
+    agent_name = cfg.agentName;
     claude_config_dir = cfg.claudeConfigDir;
     max_running = cfg.maxRunning;
     memory_max = cfg.memoryMax;
@@ -61,6 +62,17 @@ in
       type = types.nonEmptyStr;
       default = "users";
       description = "Group of the daemon and every subagent.";
+    };
+    agentName = mkOption {
+      type = types.nullOr (types.strMatching "[A-Za-z0-9][A-Za-z0-9._-]{0,63}");
+      default = if config.networking.hostName == "" then null else config.networking.hostName;
+      defaultText = lib.literalExpression "config.networking.hostName";
+      description = ''
+        Name of the agent whose daemon this is. The daemon serves only calls that say this name in
+        the header `X-Hive-Agent`, as the `subagent` entry of `extraMcpServers` then does. So an
+        agent that is set to the same port as another one in its network namespace is told so,
+        instead of commanding the other's daemon. null: any caller is served.
+      '';
     };
     workDir = mkOption {
       type = types.nullOr (types.strMatching "/.*");

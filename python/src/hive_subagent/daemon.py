@@ -191,11 +191,16 @@ async def serve(settings: Settings) -> None:
                 delegations = DelegationService(executor, service, roles)
                 streams = Streams()
                 app = build_app(
-                    agent=build_agent_server(service, interventions, delegations),
+                    agent=build_agent_server(
+                        service, interventions, delegations, settings.agent_name
+                    ),
                     signal=build_signal_server(registry),
                     knows_token=lambda token: registry.resolve(token) is not None,
                     health=lambda: Health(
-                        version=__version__, instance=instance, running=service.running
+                        version=__version__,
+                        instance=instance,
+                        running=service.running,
+                        agent=settings.agent_name,
                     ).model_copy(update=recovery.counts),
                     auth_token=auth_token,
                     local=LocalNames(listener.host, port, settings.allowed_hosts),

@@ -71,6 +71,8 @@ def _host_name(name: str) -> str:
 
 
 HostName = Annotated[str, AfterValidator(_host_name)]
+# what fits into a header and is shown in a sentence
+AgentName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
 def _default_config_dir() -> Path:
@@ -94,6 +96,7 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8717
     allowed_hosts: list[HostName] = []
+    agent_name: AgentName | None = None
     claude_bin: str = "claude"
     claude_config_dir: AbsolutePath = Field(default_factory=_default_config_dir)
     work_dir: AbsolutePath = Path()

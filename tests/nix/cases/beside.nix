@@ -42,6 +42,7 @@ in
       entry = {
         type = "http";
         url = "http://127.0.0.1:8717/mcp";
+        headers.X-Hive-Agent = "nixos";
         allowedTools = [ "*" ];
         availableToSubagents = false;
       };

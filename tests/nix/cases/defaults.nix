@@ -8,6 +8,7 @@ in
     expr = {
       inherit (ours)
         enable
+        agentName
         user
         group
         workDir
@@ -26,6 +27,7 @@ in
     };
     expected = {
       enable = true;
+      agentName = "scout";
       user = "agent";
       group = "users";
       workDir = null;
@@ -42,6 +44,7 @@ in
         "/run/current-system/sw"
       ];
       settings = {
+        agent_name = "scout";
         claude_bin = "${evaluate.pkgs.claude-code}/bin/claude";
         mcp_servers_file = "/etc/hyperhive/extra-mcp.json";
         port = 20509;

@@ -10,7 +10,7 @@ let
   ours = {
     type = "http";
     url = "http://127.0.0.1:20509/mcp";
-    headers = { };
+    headers.X-Hive-Agent = "scout";
     allowedTools = [ "*" ];
     availableToSubagents = false;
   };
@@ -36,7 +36,15 @@ in
       (ours // { url = "http://127.0.0.1:9/mcp"; })
       (ours // { availableToSubagents = true; })
       (ours // { type = "sse"; })
-      (ours // { headers.X-Agent = "scout"; })
+      (
+        ours
+        // {
+          headers = {
+            X-Agent = "scout";
+            X-Hive-Agent = "scout";
+          };
+        }
+      )
     ];
   };
 
@@ -49,7 +57,61 @@ in
     expected = {
       Authorization = "Bearer \${HYPERHIVE_SUBAGENT_TOKEN}";
       X-Agent = "vault";
+      X-Hive-Agent = "vault";
     };
+  };
+
+  # issue 11, 12b
+  "test daemon and entry have the agent's name from one place" = {
+    expr =
+      map
+        (
+          module:
+          let
+            config = agent [
+              ../agents/scout.nix
+              module
+            ];
+          in
+          [
+            (evaluate.daemon config).agent_name or "absent"
+            (evaluate.servers config).subagent.headers
+          ]
+        )
+        [
+          { }
+          { hyperhive.subagent.agentName = "dog"; }
+          { hyperhive.subagent.agentName = null; }
+          { networking.hostName = lib.mkForce ""; }
+          { hyperhive.subagent.settings.agent_name = "cat"; }
+          { hyperhive.subagent.settings.agent_name = ""; }
+        ];
+    expected = [
+      [
+        "scout"
+        { X-Hive-Agent = "scout"; }
+      ]
+      [
+        "dog"
+        { X-Hive-Agent = "dog"; }
+      ]
+      [
+        "absent"
+        { }
+      ]
+      [
+        "absent"
+        { }
+      ]
+      [
+        "cat"
+        { X-Hive-Agent = "cat"; }
+      ]
+      [
+        ""
+        { }
+      ]
+    ];
   };
 
   "test the entry can be replaced" = {

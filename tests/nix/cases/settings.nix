@@ -3,6 +3,7 @@
 let
   daemon = ours: evaluate.daemon (evaluate.config [ { hyperhive.subagent = ours; } ]);
   said = ours: removeAttrs (daemon ours) [
+    "agent_name"
     "claude_bin"
     "mcp_servers_file"
     "port"

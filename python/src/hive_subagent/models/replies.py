@@ -102,7 +102,8 @@ class DelegateReply(Frozen):
 
 
 class Health(Frozen):
-    """The answer of `/healthz`. `tasks` counts what the daemon's event loop has to do.
+    """The answer of `/healthz`. `agent` is the setting `agent_name`; `tasks` counts what the
+    daemon's event loop has to do.
 
     Of the files in `state_dir`: `notices_waiting` are owed to a sink; `unsaved` notices and endings
     are held in memory only, since the disk refuses them; `unread` files cannot be read now, or by
@@ -113,6 +114,7 @@ class Health(Frozen):
     version: str
     instance: str
     running: int
+    agent: str | None = None
     tasks: int = 0
     notices_waiting: int = 0
     unsaved: int = 0

@@ -1,4 +1,4 @@
-"""An MCP server whose refusals of arguments are one line, like every other refusal.
+"""An MCP server whose refusals of callers and of arguments are one line, like every other refusal.
 
 The SDK's own words are several lines with an address of pydantic's, and it passes over a parameter
 that a tool does not have: `wait` with a misspelt `names` would wait for all.
@@ -15,6 +15,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, InputRequiredResult, Tool
 from pydantic import ValidationError
 
+from hive_subagent.server.agent_name import HEADER, misdirected
 from hive_subagent.server.tool_answers import refusal, text_for_claude
 from hive_subagent.system.sanitize import on_one_line
 
@@ -23,12 +24,19 @@ SHOWN = 80
 
 
 class PreciseServer(MCPServer):
-    """Refuses what a tool does not take, naming the parameter and the mend."""
+    """Refuses what a tool does not take, naming the parameter and the mend.
 
-    def __init__(self, name: str, *, version: str, instructions: str) -> None:
+    With `agent_name` it refuses the calls of another agent's client as well. These are tool errors,
+    since a client shows them to its model; of an HTTP status the model learns nothing.
+    """
+
+    def __init__(
+        self, name: str, *, version: str, instructions: str, agent_name: str | None = None
+    ) -> None:
         super().__init__(
             name, version=version, instructions=instructions, middleware=[text_for_claude]
         )
+        self._agent_name = agent_name
         self._taken: dict[str, list[str]] = {}
 
     async def list_tools(self) -> list[Tool]:
@@ -41,7 +49,12 @@ class PreciseServer(MCPServer):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """As the SDK's; arguments that do not fit become a tool error of one line."""
+        """As the SDK's; a call that is not for us, or does not fit, is a tool error of one line."""
+        if self._agent_name is not None and context is not None:
+            request = context.request_context.request
+            values = request.headers.getlist(HEADER) if request is not None else []
+            if said := misdirected(self._agent_name, values):
+                return refusal(said)
         taken = await self._parameters(name)
         for given in arguments:
             if taken and given not in taken:

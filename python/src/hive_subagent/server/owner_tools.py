@@ -53,10 +53,18 @@ Dir = Annotated[OptionalText, Field(description="directory to work in")]
 
 
 def build_agent_server(
-    service: SessionService, interventions: InterventionService, delegations: DelegationService
+    service: SessionService,
+    interventions: InterventionService,
+    delegations: DelegationService,
+    agent_name: str | None = None,
 ) -> MCPServer:
-    """The owner's server; one per app, since its session manager runs once."""
-    server = PreciseServer("subagent", version=__version__, instructions=INSTRUCTIONS)
+    """The owner's server; one per app, since its session manager runs once.
+
+    With `agent_name` it serves the calls that name this agent in their header, and no other.
+    """
+    server = PreciseServer(
+        "subagent", version=__version__, instructions=INSTRUCTIONS, agent_name=agent_name
+    )
 
     @server.tool(name="start")
     async def start(
