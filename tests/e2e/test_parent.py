@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import anyio
@@ -11,6 +11,7 @@ import pytest
 
 from e2e.cli import Speaker, speaking
 from e2e.script import Hang, Say, say, use
+from e2e.versions import on_both_versions
 from e2e.world import World
 
 pytestmark = pytest.mark.e2e
@@ -34,6 +35,7 @@ async def _owning(
     world: World,
     *,
     token: str = "owner-only",
+    headers: Mapping[str, str] | None = None,
     environment: dict[str, str] = TO_THE_BACKGROUND,
 ) -> AsyncIterator[Speaker]:
     """A CLI that has the daemon as its MCP server."""
@@ -41,7 +43,7 @@ async def _owning(
         "type": "http",
         "url": f"{world.url}/mcp",
         "alwaysLoad": True,
-        "headers": {"Authorization": f"Bearer {token}"},
+        "headers": {"Authorization": f"Bearer {token}", **(headers or {})},
     }
     config = world.sandbox.root / "owner-mcp.json"
     config.write_text(json.dumps({"mcpServers": {"subagent": server}}))
@@ -132,3 +134,34 @@ async def test_a_stranger_without_the_owners_token_has_no_tools(world: World) ->
         await parent.send(f"look around {named}")
         await parent.results(1)
     assert not any("mcp__subagent" in tool for tool in world.api.of(named)[0].tools)
+
+
+@on_both_versions
+async def test_the_model_of_another_agents_parent_reads_whose_daemon_it_has_reached(
+    world: World,
+) -> None:
+    """Issue 11, 12b: of an HTTP status the model would learn nothing but that tools are missing."""
+    world.settings = {"agent_name": "scout"}
+    owner = world.api.script(
+        use("mcp__subagent__start", name="lint", prompt="lint it"), say("i see")
+    )
+    async with world.daemon(), _owning(world, headers={"X-Hive-Agent": "forge"}) as parent:
+        await parent.send(f"have it linted {owner}")
+        await parent.results(1)
+    shown = json.dumps(world.api.of(owner)[-1].messages[-1])
+    assert "This daemon belongs to agent" in shown
+    assert "and nothing was done: your call is for agent" in shown
+    assert "forge" in shown
+
+
+async def test_the_agents_own_parent_is_served_by_its_header(world: World) -> None:
+    """Issue 11, 12b."""
+    world.settings = {"agent_name": "scout"}
+    owner = _owner_script(world, world.api.script(say("linted")))
+    async with (
+        world.daemon(),
+        _owning(world, headers={"X-Hive-Agent": "scout"}, environment={}) as parent,
+    ):
+        await parent.send(f"have it linted {owner}")
+        await parent.results(1)
+    assert "linted" in json.dumps(world.api.of(owner)[-1].messages[-1])
