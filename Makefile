@@ -67,7 +67,8 @@ bench:
 	$(MAKE) --no-print-directory setup EXTRAS=dev,bench
 	$(BIN)/python -m bench $(if $(QUICK),--quick) $(PARTS)
 
-# needs no Nix and no root where a modern Nix is on PATH; UPDATE=1 writes what is committed anew
+# needs no root where a modern Nix is on PATH; NIXPKGS= names a nixpkgs or its lib; UPDATE=1 writes what
+# is committed anew
 nix-test:
 	PYTHON=$(PYTHON) tests/nix/run
 
