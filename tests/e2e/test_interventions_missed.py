@@ -27,7 +27,7 @@ async def test_information_that_comes_too_late_is_told_and_stands_before_the_nex
         await intervene(world, "info", "The API moved.")
         thought.set()
         assert (await world.ended("lint"))["result"] == "my answer"
-        [notice] = world.notices()
+        notice = await world.notice("lint")
         assert "Not delivered before the run ended: info" in notice["text"]
         for _ in range(2):
             named = world.api.script(say("i see"))

@@ -41,7 +41,9 @@ async def test_two_redirects_now_are_both_told_in_order_and_once(world: World) -
             group.start_soon(one, "Use plan C.")
         session = await world.ended("lint")
     assert states == {"Use plan B.": "delivered", "Use plan C.": "delivered"}
-    assert (session["stop_reason"], session["result"]) == ("turn_ended", "as you say")
+    assert session["stop_reason"] == "turn_ended"
+    # the first may have had its answer before the second came
+    assert set(session["result"].split("\n\n")) == {"as you say"}
     [last] = told(world.api.of(named)[-1:], f"{MARK} Use plan")
     assert last == 2
 

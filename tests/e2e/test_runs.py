@@ -67,7 +67,7 @@ async def test_the_whole_of_a_long_answer_lies_in_a_file(world: World) -> None:
         assert await file.read_text() == f"{answer}\n"
         assert (await file.stat()).st_mode & 0o777 == 0o600
         assert "reads your last message" in world.api.of(named)[0].system
-        [notice] = world.notices()
+        notice = await world.notice("lint")
         assert notice["result_file"] == session["result_file"]
         assert session["result_file"] in notice["text"]
         await world.start("lint", world.api.script(say("anew")))

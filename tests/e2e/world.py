@@ -139,6 +139,13 @@ class World:
         found = [json.loads(p.read_bytes()) for p in (self.state_dir / "todos").glob("*.json")]
         return sorted(found, key=lambda notice: notice["at"])
 
+    async def notice(self, name: str) -> dict[str, Any]:
+        """The first notice about this name; it is delivered a moment after the ending is known."""
+        with anyio.fail_after(RUN_S):
+            while not (found := [one for one in self.notices() if one["name"] == name]):
+                await anyio.sleep(0.02)
+        return found[0]
+
     def alive(self) -> dict[int, str]:
         """Children of this world's daemon, theirs included; not the daemon itself."""
         found = processes.alive(self.sandbox.home)
