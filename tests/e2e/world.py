@@ -142,9 +142,9 @@ class World:
     async def notice(self, name: str) -> dict[str, Any]:
         """The first notice about this name; it is delivered a moment after the ending is known."""
         with anyio.fail_after(RUN_S):
-            while not (found := [one for one in self.notices() if one["name"] == name]):
+            while not (its := [one for one in self.notices() if one["name"] == name]):  # noqa: ASYNC110
                 await anyio.sleep(0.02)
-        return found[0]
+        return its[0]
 
     def alive(self) -> dict[int, str]:
         """Children of this world's daemon, theirs included; not the daemon itself."""
