@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import re
 from dataclasses import dataclass, field
 
@@ -21,6 +22,12 @@ NODES = 2_000
 
 OPEN = 8
 """Requests of one token that may be open at once; claude sends up to four."""
+
+SMALL = 64 * 1024
+"""Bytes of a body that is parsed without a look at the memory that is left."""
+
+PARSED = 8
+"""Times its size that a body may take while it is parsed and handed on."""
 
 
 class WholeBodies:
@@ -155,9 +162,24 @@ async def _read(scope: Scope, receive: Receive, send: Send, limit: int) -> bytes
                 await _TOO_LARGE(scope, receive, send)
                 return None
             more = bool(message.get("more_body"))
-        return b"".join(pieces)
+        body = b"".join(pieces)
+        _check_memory(len(body))
+        return body
     await _TOO_LATE(scope, receive, send)
     return None
+
+
+def _check_memory(size: int) -> None:
+    """Raise MemoryError where a body of `size` bytes could not be parsed.
+
+    The native parser behind the MCP server does not raise it on Python 3.14: the process crashes.
+    """
+    if size < SMALL:
+        return
+    try:
+        mmap.mmap(-1, PARSED * size).close()  # reserves addresses only, no memory is touched
+    except OSError:
+        raise MemoryError(f"no memory to parse a body of {size} bytes") from None
 
 
 _TOO_LARGE = PlainTextResponse("the request's body is too large\n", 413)
