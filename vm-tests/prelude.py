@@ -12,6 +12,34 @@ STATE = "/var/lib/hive-subagent"
 AGENTS = "pgrep -u agent"
 
 
+class Container:
+    """A container of the machine, with the driver's functions that need no more than a root shell.
+
+    Where a scenario puts one in the place of `machine`, all that is below speaks to it.
+    """
+
+    def __init__(self, host, name):
+        self.host, self.name = host, name
+
+    def inside(self, command):
+        """The command line of the host that runs a command in the container."""
+        pid = f"$(machinectl show --property Leader --value {self.name})"
+        script = shlex.quote(f"set -euo pipefail; {command}")
+        return f"nsenter -t {pid} -m -u -i -n -p -C -r -w -- /usr/bin/env bash -lc {script}"
+
+    def succeed(self, *commands, timeout=None):
+        return "".join(self.host.succeed(self.inside(c), timeout=timeout) for c in commands)
+
+    def fail(self, *commands, timeout=None):
+        return "".join(self.host.fail(self.inside(c), timeout=timeout) for c in commands)
+
+    def wait_until_succeeds(self, command, timeout=900):
+        return self.host.wait_until_succeeds(self.inside(command), timeout=timeout)
+
+    def get_unit_property(self, unit, name):
+        return self.succeed(f"systemctl show -P {name} {unit}").strip()
+
+
 def call(tool, arguments, options=""):
     """One tool call; its structured answer."""
     given = shlex.quote(json.dumps(arguments))
@@ -109,4 +137,6 @@ def none_alive(pids):
         machine.fail(f"kill -0 {pid} 2>&1")
 
 
-machine.wait_for_unit(UNIT)
+# the backend's: the units of the machine that everything runs in
+for unit in READY:
+    machine.wait_for_unit(unit)

@@ -58,6 +58,11 @@ in
   options = {
     assertions = list types.unspecified;
     warnings = list types.str;
+    nixpkgs.config = mkOption {
+      type = types.attrsOf types.raw;
+      default = { };
+    };
+    system.stateVersion = mkOption { type = types.str; };
     networking.hostName = mkOption {
       type = types.str;
       default = "nixos";

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import queue
-import re
 import shutil
 import subprocess
 import sys
@@ -17,20 +16,13 @@ from pathlib import Path
 
 from .install import Install
 from .play import say
+from .setups import Setup
 from .snapshots import Snapshots
 
 PROJECT = Path(__file__).resolve().parents[3]
 CACHE = PROJECT / ".cache" / "vm"
 FAILED = CACHE / "failed"
 SCENARIOS = PROJECT / "vm-tests" / "scenarios"
-AGENT = re.compile(r"# agent: ([a-z]+)\n")
-
-
-def agent_of(scenario: Path) -> str:
-    """The example agent that a scenario's first line names."""
-    found = AGENT.match(scenario.read_text())
-    assert found, f"{scenario}: the first line must be `# agent: NAME`"
-    return found[1]
 
 
 class Stage:
@@ -63,26 +55,27 @@ class Stage:
             self._free.get().unlink()
 
 
-def main(names: list[str]) -> int:
+def main(wanted: list[str]) -> int:
     """Play the named scenarios, or all; 0 when every one passed."""
     known = {path.stem: path for path in sorted(SCENARIOS.glob("*.py"))}
-    if unknown := [name for name in names if name not in known]:
+    if unknown := [name for name in wanted if name not in known]:
         say(f"no such scenario: {' '.join(unknown)}; there are: {' '.join(known)}")
         return 2
-    chosen = [known[name] for name in names or known]
+    chosen = [known[name] for name in wanted or known]
 
     FAILED.unlink(missing_ok=True)
     began = time.monotonic()
     snapshots = Snapshots(CACHE, Install(PROJECT, CACHE))
-    agents = sorted({agent_of(scenario) for scenario in chosen})
-    ready = {agent: snapshots.of_agent(agent, CACHE / "out" / agent) for agent in agents}
-    say(f"the machines of {', '.join(agents)} are ready after {time.monotonic() - began:.0f} s\n")
+    setups = sorted({Setup.of(scenario) for scenario in chosen}, key=lambda setup: setup.name)
+    ready = {setup: snapshots.of(setup, CACHE / "out" / setup.name) for setup in setups}
+    names = ", ".join(setup.name for setup in setups)
+    say(f"the machines of {names} are ready after {time.monotonic() - began:.0f} s\n")
 
     jobs = min(len(chosen), int(os.environ.get("JOBS") or 1))
     stage = Stage(snapshots.disk, jobs)
     try:
         with ThreadPoolExecutor(jobs) as pool:
-            ended = pool.map(lambda s: stage.play(s, ready[agent_of(s)]), chosen)
+            ended = pool.map(lambda s: stage.play(s, ready[Setup.of(s)]), chosen)
             results = list(ended)
     finally:
         stage.close()

@@ -80,7 +80,7 @@ class Install:
         self._code_key = _digest(project, *parts, Path(programs.__file__).resolve())
 
     def key(self, agent: str) -> str:
-        """Changes with anything that `archives` would hold."""
+        """Changes with anything that the archives would hold."""
         ours = Path(__file__).resolve()
         brought = [self._project / "vm-tests" / name for name in BROUGHT]
         return self._code_key + _digest(self._project, ours, *brought, self._rendered / agent)
@@ -89,12 +89,8 @@ class Install:
         """The unit as the module renders it."""
         return (self._rendered / agent / UNIT).read_text()
 
-    def archives(self, agent: str) -> list[bytes]:
-        """Tar archives for the root of the agent's machine."""
-        return [self._code(), self._files(agent)]
-
-    def _code(self) -> bytes:
-        """Our package, installed and compiled for the machine's Python, and its programs."""
+    def code(self) -> bytes:
+        """A tar archive for the root: our package for the machine's Python, and its programs."""
         archive = self._cache / f"code-{self._code_key}.tar"
         if archive.exists():
             return archive.read_bytes()
@@ -120,7 +116,8 @@ class Install:
                 _add(tar, path, text, 0o755)
         return archive.read_bytes()
 
-    def _files(self, agent: str) -> bytes:
+    def files(self, agent: str) -> bytes:
+        """A tar archive for the root of an agent's machine or container: its rendered files."""
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w") as tar:
             rendered = self._rendered / agent
@@ -129,7 +126,10 @@ class Install:
                 _add(tar, "/".join([PLACES[top], *below]), file.read_text())
             for name, (place, mode) in BROUGHT.items():
                 _add(tar, place, (self._project / "vm-tests" / name).read_text(), mode)
+            unit = self.unit(agent)
             for place, secret in SECRETS.items():
+                if place not in unit:
+                    continue  # another agent's
                 _add(tar, place, secret, 0o400)
             for place, target in LINKS.items():
                 info = tarfile.TarInfo(place.lstrip("/"))

@@ -7,6 +7,7 @@ import io
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 import time
@@ -121,11 +122,19 @@ class Machine(Commands):
         assert self._shell is not None
         self._shell.send_tar(tar_of(Path(source), target.lstrip("/")), "/")
 
-    def unpack(self, archive: bytes) -> None:
-        """A tar archive at the root."""
+    def unpack(self, archive: bytes, folder: str = "/") -> None:
+        """A tar archive, at the root or in a folder."""
         self.start()
         assert self._shell is not None
-        self._shell.send_tar(archive, "/")
+        self._shell.send_tar(archive, folder)
+
+    def report(self, unit: str) -> None:
+        """Write a unit's journal and status to stderr."""
+        for command in (
+            f"journalctl -u {unit} -n 60 --no-pager",
+            f"systemctl status {unit} --no-pager | head -n 40",
+        ):
+            sys.stderr.write(self.execute(command)[1] + "\n")
 
     def copy_from_vm(self, source: str, target_dir: str = "") -> None:
         """A file or folder from inside to `out_dir`/`target_dir`."""

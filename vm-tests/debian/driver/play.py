@@ -11,8 +11,8 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from .install import UNIT
 from .machine import Machine
+from .setups import Setup
 
 TIMEOUT_S = 15 * 60
 
@@ -47,11 +47,13 @@ def within(seconds: int) -> Iterator[None]:
 
 def play(machine: Machine, snapshot: str, scenario: Path) -> bool:
     """Play a scenario from a snapshot; whether it passed."""
+    setup = Setup.of(scenario)
     scope: dict[str, object] = {
         "machine": machine,
         "machines": [machine],
         "start_all": machine.start,
         "subtest": subtest,
+        "READY": setup.units,
     }
     try:
         with within(TIMEOUT_S):
@@ -61,8 +63,8 @@ def play(machine: Machine, snapshot: str, scenario: Path) -> bool:
     except Exception:
         say(traceback.format_exc())
         with contextlib.suppress(Exception), within(60):
-            say(machine.execute(f"journalctl -u {UNIT} -n 60 --no-pager")[1])
-            say(machine.execute(f"systemctl status {UNIT} --no-pager | head -n 40")[1])
+            for unit in setup.units:
+                machine.report(unit)
         return False
     else:
         return True

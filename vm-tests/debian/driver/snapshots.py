@@ -1,15 +1,15 @@
-"""Machines that are ready to go on: one snapshot after the boot, one per agent that serves."""
+"""Machines that are ready to go on: one snapshot after the boot, one per setup that serves."""
 
 from __future__ import annotations
 
 import hashlib
 import subprocess
-import sys
 from pathlib import Path
 
-from . import qemu
-from .install import UNIT, Install
+from . import qemu, setups
+from .install import Install
 from .machine import Machine
+from .setups import Setup
 
 
 class Snapshots:
@@ -19,6 +19,7 @@ class Snapshots:
         self._cache = cache
         self.disk = cache / "disk.qcow2"
         self._install = install
+        self._setups_key = Path(setups.__file__).read_text()
         machine = [qemu.version(), *qemu.MACHINE, str(qemu.MEMORY_MIB), qemu.KERNEL]
         self._machine_key = hashlib.sha256("\0".join(machine).encode()).hexdigest()[:8]
 
@@ -57,29 +58,20 @@ class Snapshots:
                 self._end(machine)
         return name
 
-    def of_agent(self, agent: str, out_dir: Path) -> str:
-        """The name of the snapshot with an agent's unit serving."""
-        name = f"{agent}-{self._machine_key}-{self._install.key(agent)}"
+    def of(self, setup: Setup, out_dir: Path) -> str:
+        """The name of the snapshot with everything of a scenario serving."""
+        prefix = f"{setup.name}-"
+        key = hashlib.sha256(f"{setup.key(self._install)}{self._setups_key}".encode()).hexdigest()
+        name = f"{prefix}{self._machine_key}-{key[:16]}"
         if name in self._there():
             return name
         ready = self.ready(out_dir)
-        self._drop(f"{agent}-")
+        self._drop(prefix)
         machine = Machine(self.disk, out_dir)
         try:
             machine.start(ready)
-            with machine.nested(f"installing agent {agent} and starting its unit"):
-                for archive in self._install.archives(agent):
-                    machine.unpack(archive)
-                machine.succeed("systemctl daemon-reload")
-                status, _ = machine.execute(f"systemctl start {UNIT}")
-                if status != 0:
-                    sys.stderr.write(machine.execute(f"journalctl -u {UNIT} --no-pager")[1])
-                    sys.stderr.write(machine.execute(f"systemctl status {UNIT} --no-pager")[1])
-                    machine.succeed("false")
-                booted = machine.succeed(f"cat $(systemctl show -P FragmentPath {UNIT})")
-                assert booted == self._install.unit(agent), "the unit booted is another"
-                # whatever runs once after a start has run
-                machine.succeed("python3 /etc/hive-test/client.py --help >/dev/null")
+            with machine.nested(f"installing {setup.name} and starting its units"):
+                setup.start(machine, self._install)
             machine.snapshot(name)
         finally:
             self._end(machine)
