@@ -179,3 +179,50 @@ async def test_an_allowed_name_is_served_and_no_other(anyio_backend: str) -> Non
         assert await status(guard, ("Host", name)) == 200, name
     for name in ("other.example", "x.agent.example", "agent.example.evil", "fd00::7", "lan"):
         assert await status(guard, ("Host", name)) == 421, name
+
+
+LOCAL = LocalNames("127.0.0.1", 8717, ["agent.example:8443", "[fd00::7]"])
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:8717/mcp",
+        "http://LocalHost:8717/x/../mcp",
+        "http://[::1]:8717/mcp",
+        "http://user@127.0.0.1:8717/mcp",
+        "http://${NAME}:${UNSET:-8717}/mcp",
+        "http://${NAME:-search.lan}:8717/mcp",
+        # issue 10, 16: a proxy of ours, which has a port of its own
+        "https://agent.example/mcp",
+        "http://AGENT.example:1/",
+        "http://[fd00::7]:9/",
+        # these cannot be read
+        "http://[::1:8717/mcp",
+        "http://127.0.0.1:x/mcp",
+    ],
+)
+def test_an_address_of_this_daemon_is_recognised(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    """R29."""
+    monkeypatch.setenv("NAME", "127.0.0.1")
+    assert LOCAL.is_address(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:9000/mcp",
+        "http://127.0.0.1/mcp",
+        "http://search.lan:8717/mcp",
+        "https://${UNSET:-search.lan}/mcp",
+        "https://other.example/mcp",
+        "",
+    ],
+)
+def test_an_address_of_another_server_is_not_taken_for_this_daemon(url: str) -> None:
+    assert not LOCAL.is_address(url)
+
+
+def test_an_address_without_a_port_has_that_of_its_scheme() -> None:
+    assert LocalNames("127.0.0.1", 80).is_address("http://localhost/mcp")
+    assert not LocalNames("127.0.0.1", 443).is_address("http://localhost/mcp")

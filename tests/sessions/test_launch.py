@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hive_subagent.claude.mcp_config import Grant
 from hive_subagent.claude.tools import ALWAYS_DENIED
 from hive_subagent.permissions import CHILD, MODES, TOP, PermissionMode, Permissions
-from hive_subagent.sessions.launch import Grant, Launch, grant_for, invoke, permissions_of
+from hive_subagent.sessions.launch import Launch, grant_for, invoke, permissions_of
 from hive_subagent.sessions.order import Order
 from hive_subagent.sessions.store import SessionRecord
 from hive_subagent.settings import Settings

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from support.house import House, house
 from support.stub import HANG, NEW, OLD, bash, script, text, turns
 
+from hive_subagent.claude.mcp_config import McpServer
 from hive_subagent.claude.mcp_status import MOST_TOLD, McpServers
 from hive_subagent.models.session import FailureCause, McpServerStatus, State, StopReason
-from hive_subagent.server.mcp_config import McpServer
 
 NOBODY = "http://127.0.0.1:9"
 DOWN = McpServer(type="http", url=f"{NOBODY}/mcp", availableToSubagents=True)

@@ -15,11 +15,11 @@ from typing import Any
 import anyio
 import anyio.abc
 
+from hive_subagent.claude.mcp_config import ConfigFiles, McpServer
 from hive_subagent.containment import Containment, Hierarchy
 from hive_subagent.models.session import SessionView
 from hive_subagent.outbox.outbox import Outbox
 from hive_subagent.outbox.sinks import DirSink
-from hive_subagent.server.mcp_config import ConfigFiles, McpServer
 from hive_subagent.sessions import idle_tracker
 from hive_subagent.sessions.executor import Executor
 from hive_subagent.sessions.options import Options

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from hive_subagent.claude.mcp_config import read_servers
 from hive_subagent.delegation.roles import read_roles
 from hive_subagent.errors import ConfigurationError
 from hive_subagent.server.guards import read_token
-from hive_subagent.server.mcp_config import read_servers
 from hive_subagent.settings import load
 from hive_subagent.system.operator_files import read_given
 

@@ -24,6 +24,7 @@ from typing import NoReturn
 import anyio
 
 from hive_subagent import __version__
+from hive_subagent.claude.mcp_config import ConfigFiles, read_servers
 from hive_subagent.containment import Containment
 from hive_subagent.delegation.recovery import recover_delegation
 from hive_subagent.delegation.roles import read_roles
@@ -35,13 +36,11 @@ from hive_subagent.outbox.event_feed import EventFeed
 from hive_subagent.outbox.outbox import Outbox
 from hive_subagent.outbox.owed_files import identities_in
 from hive_subagent.outbox.sinks import parse_sink
-from hive_subagent.server.addresses import own_address
 from hive_subagent.server.app import build_app
 from hive_subagent.server.guards import LocalNames, read_token
 from hive_subagent.server.http_messages import Streams
 from hive_subagent.server.http_server import HTTP_GRACE_S, HttpServer
 from hive_subagent.server.listening import listen
-from hive_subagent.server.mcp_config import ConfigFiles, read_servers
 from hive_subagent.server.owner_tools import build_agent_server
 from hive_subagent.server.signal_tools import build_signal_server
 from hive_subagent.sessions import idle_tracker
@@ -164,11 +163,12 @@ async def serve(settings: Settings) -> None:
             await recovery.attempt()
             registry = Registry(records, max_running=settings.max_running)
             url = listener.url
+            local = LocalNames(listener.host, port, settings.allowed_hosts)
             access = ConfigFiles(
                 settings.runtime,
                 servers,
                 lambda token: f"{url}/signal/{token}/mcp",
-                is_ours=own_address(settings, listener.host, port),
+                is_ours=local.is_address,
             )
             interventions = InterventionService(settings, registry.running, near=registry.near)
             async with anyio.create_task_group() as tasks:
@@ -203,7 +203,7 @@ async def serve(settings: Settings) -> None:
                         agent=settings.agent_name,
                     ).model_copy(update=recovery.counts),
                     auth_token=auth_token,
-                    local=LocalNames(listener.host, port, settings.allowed_hosts),
+                    local=local,
                     streams=streams,
                 )
                 tasks.start_soon(

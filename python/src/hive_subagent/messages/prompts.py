@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-DEFAULT_TRIGGER = "Carry out the instructions of your system prompt now."
+from hive_subagent.claude.mcp_config import SIGNAL
 
-SIGNAL = "signal"
-"""The name by which a subagent knows the MCP server of its own signals."""
+DEFAULT_TRIGGER = "Carry out the instructions of your system prompt now."
 
 READER_NOTE = """
 

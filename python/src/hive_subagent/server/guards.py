@@ -1,10 +1,12 @@
-"""Who may come in: small ASGI layers in front of the MCP servers."""
+"""Access checks: small ASGI layers in front of the MCP servers."""
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
 import logging
+import os
+import re
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ log = logging.getLogger(__name__)
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_VARIABLE = re.compile(r"\$\{([^}:]*)(?::-([^}]*))?\}")
 
 
 class LocalNames:
@@ -40,6 +43,23 @@ class LocalNames:
         """Whether a `Host` header names this daemon; its port is not looked at."""
         name = _parts(f"//{value}").name
         return self._is_ours(name) or any(name == allowed.name for allowed in self._allowed)
+
+    def is_address(self, url: str) -> bool:
+        """Whether the address of a server that the operator wrote is that of this daemon.
+
+        `${NAME}` and `${NAME:-default}` are expanded as claude does it. An address that cannot be
+        read counts as this daemon's.
+        """
+        expanded = _VARIABLE.sub(lambda found: os.environ.get(found[1], found[2] or ""), url)
+        try:
+            parts = urlsplit(expanded)
+            name, port = parts.hostname or "", parts.port or _DEFAULT_PORTS.get(parts.scheme)
+        except ValueError:
+            return True
+        # a proxy listens on a port of its own
+        return any(name == allowed.name for allowed in self._allowed) or (
+            port == self._port and self._is_ours(name)
+        )
 
     def is_origin(self, value: str) -> bool:
         """Whether an `Origin` header is of a page that this daemon, or a proxy of it, served.

@@ -11,19 +11,12 @@ from typing import Protocol
 import anyio
 
 from hive_subagent.claude.invocation import Invocation, build_argv, child_environment
+from hive_subagent.claude.mcp_config import Grant
 from hive_subagent.claude.session_lock import TranscriptLock
 from hive_subagent.permissions import TOP, Permissions
 from hive_subagent.sessions.order import Order
 from hive_subagent.sessions.store import SessionRecord
 from hive_subagent.settings import Settings
-
-
-@dataclass(frozen=True)
-class Grant:
-    """The MCP servers one subagent may see: its configuration file and pre-approved tools."""
-
-    config: Path | None
-    allowed_tools: tuple[str, ...]
 
 
 class McpAccess(Protocol):

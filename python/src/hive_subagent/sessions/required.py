@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from hive_subagent.claude.mcp_config import SIGNAL
 from hive_subagent.claude.mcp_status import McpServers
 from hive_subagent.claude.outcome import Failed
-from hive_subagent.messages.prompts import SIGNAL
 from hive_subagent.models.session import FailureCause
 
 

@@ -11,9 +11,8 @@ from typing import Any
 import anyio
 import pytest
 
+from hive_subagent.claude.mcp_config import ConfigFiles, Grant, read_servers
 from hive_subagent.errors import ConfigurationError
-from hive_subagent.server.mcp_config import ConfigFiles, read_servers
-from hive_subagent.sessions.launch import Grant
 
 LOCAL = {"type": "stdio", "command": "x", "args": ["-y"], "env": {"A": "${B}"}}
 REMOTE = {"type": "http", "url": "https://x.example/mcp", "headers": {"Authorization": "${T}"}}

@@ -11,15 +11,14 @@ from typing import Any
 import anyio
 import pytest
 
-from hive_subagent.server.addresses import leads_to
-from hive_subagent.server.mcp_config import ConfigFiles, read_servers
-from hive_subagent.sessions.launch import Grant
+from hive_subagent.claude.mcp_config import ConfigFiles, Grant, read_servers
 
 URL = "http://127.0.0.1:8717"
 SERVERS = {
     "search": {"type": "http", "url": "http://127.0.0.1:9000/mcp", "availableToSubagents": True},
     "notes": {"command": "notes-mcp", "allowedTools": ["put"], "availableToSubagents": True},
     "boss": {"type": "http", "url": f"{URL}/mcp", "availableToSubagents": True},
+    "subagent": {"command": "bridge", "availableToSubagents": True},
     "kept": {"command": "kept-mcp"},
 }
 
@@ -32,7 +31,7 @@ def files(tmp_path: Path) -> ConfigFiles:
         tmp_path,
         read_servers(file),
         lambda token: f"{URL}/signal/{token}/mcp",
-        is_ours=lambda address: leads_to(address, "127.0.0.1", 8717),
+        is_ours=lambda address: address.startswith(URL),
     )
 
 
@@ -48,8 +47,13 @@ def entries(file: Path | None) -> dict[str, Any]:
 
 def test_all_that_are_opted_in_are_granted_where_nothing_limits_it(files: ConfigFiles) -> None:
     grant = granted(files, "r1", token=None)
-    assert set(entries(grant.config)) == {"search", "notes", "boss"}
-    assert set(grant.allowed_tools) == {"mcp__search", "mcp__notes__put", "mcp__boss"}
+    assert set(entries(grant.config)) == {"search", "notes", "boss", "subagent"}
+    assert set(grant.allowed_tools) == {
+        "mcp__search",
+        "mcp__notes__put",
+        "mcp__boss",
+        "mcp__subagent",
+    }
     assert grant.config is not None
     assert stat.S_IMODE(grant.config.stat().st_mode) == 0o600
 

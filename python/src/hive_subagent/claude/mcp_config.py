@@ -1,23 +1,39 @@
-"""Which MCP servers a subagent sees: those the operator opted in, and its own signals."""
+"""Which MCP servers a subagent sees: those the operator opted in, and its own signals.
+
+Written as claude's `--mcp-config` takes it. Each entry carries `alwaysLoad`, or its tools hide
+behind tool search.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from anyio import to_thread
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
 from hive_subagent.errors import ConfigurationError, Refused
-from hive_subagent.messages.prompts import SIGNAL
-from hive_subagent.sessions.launch import Grant
 from hive_subagent.system.operator_files import read_given
 from hive_subagent.system.private_files import private_directory, write_private
 
 log = logging.getLogger(__name__)
+
+SIGNAL = "signal"
+"""The name by which a subagent knows the MCP server of its own signals."""
+
+OWNER = "subagent"
+"""The name by which an owner knows the daemon's MCP server."""
+
+
+@dataclass(frozen=True)
+class Grant:
+    """The MCP servers one subagent may see: its configuration file and pre-approved tools."""
+
+    config: Path | None
+    allowed_tools: tuple[str, ...]
 
 
 class McpServer(BaseModel):
@@ -97,7 +113,7 @@ class ConfigFiles:
     ) -> None:
         """`signal_url` turns a run's token into the address of its signal server.
 
-        `is_ours` says whether an address is this daemon's own; it may take its time.
+        `is_ours` says whether an address is that of this daemon.
         """
         self._folder = runtime_dir / "mcp"
         self._servers = servers
@@ -121,12 +137,16 @@ class ConfigFiles:
         servers: frozenset[str] | None = None,
         owner: bool = True,
     ) -> Grant:
-        """Write the run's file; without any server there is none."""
+        """Write the run's file; without any server there is none.
+
+        Without `owner` no server is granted that would make the subagent an owner of others: none
+        by the name `subagent`, and none at an address of this daemon.
+        """
         granted = {
             name: server
             for name, server in self._servers.items()
             if (servers is None or name in servers)
-            and (owner or not await self._leads_here(server))
+            and (owner or not (name == OWNER or self._is_ours(server.url or "")))
         }
         entries = {name: server.entry() for name, server in granted.items()}
         allowed = [
@@ -152,12 +172,6 @@ class ConfigFiles:
                 " restart the daemon if the directory is gone"
             ) from None
         return Grant(file, tuple(allowed))
-
-    async def _leads_here(self, server: McpServer) -> bool:
-        if server.url is None:
-            return False
-        # a name may have to be resolved for that
-        return await to_thread.run_sync(self._is_ours, server.url, abandon_on_cancel=True)
 
     def withdraw(self, run_id: str) -> None:
         """Remove the run's file."""
