@@ -14,7 +14,7 @@ from support import rpc
 from support.daemon import Daemon
 from support.stub import script, text
 
-from hive_subagent.server.agent_name import HEADER, misdirected
+from hive_subagent.server.mcp_server import AGENT_HEADER, misdirected
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def scouts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 async def forges_client(scouts: Daemon) -> AsyncIterator[Client]:
     """An MCP client whose entry was made for agent forge, and which reaches scout's daemon."""
     async with (
-        httpx2.AsyncClient(headers={HEADER: "forge"}) as http,
+        httpx2.AsyncClient(headers={AGENT_HEADER: "forge"}) as http,
         Client(streamable_http_client(f"{scouts.url}/mcp", http_client=http)) as client,
     ):
         yield client
@@ -50,13 +50,15 @@ async def test_another_agents_client_is_shown_whose_daemon_it_has_reached(
         assert part.text.startswith('This daemon belongs to agent "scout", and nothing was done: ')
         assert 'agent "forge"' in part.text
         assert len(part.text.splitlines()) == 1
-    assert rpc.call(f"{scouts.url}/mcp", "status", {}, {HEADER: "scout"}).data["sessions"] == []
+    assert (
+        rpc.call(f"{scouts.url}/mcp", "status", {}, {AGENT_HEADER: "scout"}).data["sessions"] == []
+    )
 
 
 @pytest.mark.parametrize("value", [None, "", "Scout", "scout ,scout", "scouts"])
 def test_a_call_without_the_very_name_is_refused(scouts: Daemon, value: str | None) -> None:
     """Issue 11, 12b."""
-    headers = {} if value is None else {HEADER: value}
+    headers = {} if value is None else {AGENT_HEADER: value}
     answer = rpc.call(f"{scouts.url}/mcp", "status", {}, headers)
     assert answer.is_error
     assert 'belongs to agent "scout"' in answer.text
@@ -65,15 +67,15 @@ def test_a_call_without_the_very_name_is_refused(scouts: Daemon, value: str | No
 async def test_the_agents_own_client_is_served(scouts: Daemon) -> None:
     """Issue 11, 12b: the case of a header's name does not count."""
     given = {"name": "mine", "prompt": script(text("done"))}
-    answer = rpc.call(f"{scouts.url}/mcp", "start", given, {HEADER.lower(): "scout"})
+    answer = rpc.call(f"{scouts.url}/mcp", "start", given, {AGENT_HEADER.lower(): "scout"})
     assert not answer.is_error, answer.text
-    scouts.headers = {HEADER: "scout"}
+    scouts.headers = {AGENT_HEADER: "scout"}
     assert (await scouts.ended("mine"))["result"] == "done"
 
 
 async def test_a_subagents_own_server_asks_for_no_name(scouts: Daemon) -> None:
     """Issue 11, 12b: its token says whose it is."""
-    scouts.headers = {HEADER: "scout"}
+    scouts.headers = {AGENT_HEADER: "scout"}
     done = await scouts.run(script({"mcp": "signal/goal_reached"}, text("x")), goal="reach it")
     assert done["stop_reason"] == "goal_reached"
 
@@ -86,7 +88,7 @@ def test_health_says_whose_daemon_it_is(scouts: Daemon, daemon: Daemon) -> None:
 
 def test_without_the_setting_any_name_is_served(daemon: Daemon) -> None:
     """Issue 11, 12b: an entry with the header also suits a daemon that is not set to a name."""
-    for headers in ({}, {HEADER: "forge"}):
+    for headers in ({}, {AGENT_HEADER: "forge"}):
         assert not rpc.call(f"{daemon.url}/mcp", "status", {}, headers).is_error
 
 

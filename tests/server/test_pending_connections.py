@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hive_subagent.server.connections import Connections
-from hive_subagent.server.pending_connections import HEADER_BYTES, Pending, PendingConnections
+from hive_subagent.server.connections import HEADER_BYTES, Connections, Pending, PendingConnections
 
 
 class World:

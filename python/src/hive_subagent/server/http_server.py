@@ -1,22 +1,170 @@
-"""Uvicorn as the daemon runs it: on a socket of its own, behind an acceptor with bounds."""
+"""Uvicorn as the daemon runs it, and the acceptor that bounds its connections.
+
+asyncio's own server accepts without a bound, and where descriptors run out it logs a traceback for
+each attempt, thousands a second. uvicorn's `limit_concurrency` counts idle connections too and
+then answers 503 to everybody, the owner included.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import errno
+import logging
 import math
+import os
 import resource
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
 
 import uvicorn
 
-from hive_subagent.server.acceptor import Acceptor
-from hive_subagent.server.connections import most_connections
+from hive_subagent.server.connections import (
+    Connections,
+    Pending,
+    PendingConnections,
+    most_connections,
+)
 from hive_subagent.server.timeouts import HEADER_S, TimedProtocol
+from hive_subagent.system.log_limits import Seldom
 from hive_subagent.system.sockdiag import SocketDiagnostics
+
+log = logging.getLogger(__name__)
 
 HTTP_GRACE_S = 3
 """Seconds that calls in flight have once every run is over."""
+
+ACCEPTS = 8
+"""Connections accepted in one step of the event loop, some 0.3 ms: requests go on in between."""
+
+RETRY_S = 0.2
+"""Seconds until the next attempt where the process or the machine is out of descriptors."""
+
+SWEEP_S = 1.0
+"""Seconds between two looks for connections whose header is late."""
+
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+_BUSY = (
+    b"HTTP/1.1 503 Service Unavailable\r\n"
+    b"Content-Type: text/plain\r\nContent-Length: 21\r\nConnection: close\r\nRetry-After: 1\r\n\r\n"
+    b"too many connections\n"
+)
+
+
+class Acceptor:
+    """Serves one listening socket; uvicorn closes it as it would one of asyncio's servers."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        make_protocol: Callable[[], TimedProtocol],
+        *,
+        most: int,
+        peers: SocketDiagnostics,
+    ) -> None:
+        self._listener = listener
+        self._make_protocol = make_protocol
+        self._most = most
+        self._peers = peers
+        self._connections = Connections(most)
+        self._pending = PendingConnections(self._connections, self._hand_over)
+        self._seldom = Seldom(log)
+        self._loop = asyncio.get_running_loop()
+        self._beginning: set[asyncio.Task[None]] = set()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        # a subagent runs as the daemon's user too, so these two have no smaller limit
+        self._ours = frozenset({0, os.geteuid()})
+
+    def start(self) -> None:
+        """Begin to accept."""
+        self._listener.setblocking(False)
+        self._loop.add_reader(self._pending.fileno(), self._pending.look)
+        self._accept_again()
+        self._sweep()
+
+    def close(self) -> None:
+        """Accept no more and close the listening socket; requests that have begun go on."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._loop.remove_reader(self._listener)
+        self._loop.remove_reader(self._pending.fileno())
+        self._pending.close()
+        self._listener.close()
+
+    async def wait_closed(self) -> None:
+        """Until each connection that was accepted is served."""
+        if self._beginning:
+            await asyncio.wait(self._beginning)
+
+    def _accept_again(self) -> None:
+        self._loop.add_reader(self._listener, self._accept)
+
+    def _sweep(self) -> None:
+        self._pending.end_before(self._loop.time() - HEADER_S)
+        self._timers["sweep"] = self._loop.call_later(SWEEP_S, self._sweep)
+
+    def _accept(self) -> None:
+        for _ in range(ACCEPTS):
+            try:
+                connection, address = self._listener.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except ConnectionAbortedError:
+                continue
+            except OSError as error:
+                self._cannot_accept(error)
+                return
+            try:
+                self._admit(connection, address)
+            except OSError as error:
+                # one caller must not end it for all
+                connection.close()
+                self._seldom.warning("a connection was not served: %s", error.strerror)
+
+    def _cannot_accept(self, error: OSError) -> None:
+        self._seldom.warning("cannot accept a connection: %s", error.strerror)
+        if error.errno in _EXHAUSTED and self._connections.end_one():
+            # its descriptor is free by the next step
+            return
+        self._loop.remove_reader(self._listener)
+        self._timers["retry"] = self._loop.call_later(RETRY_S, self._accept_again)
+
+    def _admit(self, connection: socket.socket, address: Any) -> None:
+        connection.setblocking(False)
+        group, share = self._group_of(connection, address)
+        if self._connections.make_room(group, share):
+            self._pending.add(connection, group, self._loop.time())
+            return
+        self._seldom.warning("%d connections, all with a request under way: no more", self._most)
+        with connection, contextlib.suppress(OSError):
+            connection.send(_BUSY)
+
+    def _group_of(self, connection: socket.socket, address: Any) -> tuple[Hashable, int]:
+        """The group that shares a limit with this caller, and the most that it may have."""
+        uid = self._peers.uid_of_peer(connection.getsockname(), address)
+        if uid is None:
+            return address[0], self._most // 2
+        return uid, self._most if uid in self._ours else self._most // 2
+
+    def _hand_over(self, pending: Pending) -> None:
+        task = self._loop.create_task(self._serve(pending))
+        self._beginning.add(task)
+        task.add_done_callback(self._beginning.discard)
+
+    async def _serve(self, pending: Pending) -> None:
+        def protocol() -> TimedProtocol:
+            made = self._make_protocol()
+            made.replace(pending, self._connections)
+            return made
+
+        try:
+            await self._loop.connect_accepted_socket(protocol, pending.socket)
+        except OSError as error:
+            self._connections.remove(pending)
+            pending.socket.close()
+            self._seldom.warning("a connection was not served: %s", error.strerror)
 
 
 class HttpServer(uvicorn.Server):
@@ -52,7 +200,7 @@ class HttpServer(uvicorn.Server):
         self._peers = peers
         self._before_shutdown = before_shutdown
 
-    @contextmanager
+    @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 

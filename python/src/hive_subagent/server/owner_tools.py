@@ -10,16 +10,20 @@ from typing import Annotated, Literal
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, ToolAnnotations
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from hive_subagent import __version__
-from hive_subagent.delegation.service import DelegationService
+from hive_subagent.delegation.service import MOST_TASKS, DelegationService, Task
 from hive_subagent.intervention.service import InterventionService
-from hive_subagent.models.replies import InterruptReply, InterveneReply, StartReply, WaitReply
-from hive_subagent.models.session import InterventionKind
-from hive_subagent.server.arguments import PreciseServer
-from hive_subagent.server.delegate_tool import add_delegate
-from hive_subagent.server.tool_answers import OptionalText, answering
+from hive_subagent.models.replies import (
+    DelegateReply,
+    InterruptReply,
+    InterveneReply,
+    StartReply,
+    WaitReply,
+)
+from hive_subagent.models.session import InterventionKind, WaitPolicy
+from hive_subagent.server.mcp_server import OptionalText, PreciseServer, answering
 from hive_subagent.sessions.groups import is_group
 from hive_subagent.sessions.options import Options
 from hive_subagent.sessions.service import SessionService
@@ -50,6 +54,21 @@ BackgroundWait = Annotated[
     float | None, Field(description="longest wait for background work after an answer")
 ]
 Dir = Annotated[OptionalText, Field(description="directory to work in")]
+
+
+class TaskGiven(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    task: Annotated[str, Field(description="what to do, whole: the child knows nothing else")]
+    role: str
+    name: Annotated[str | None, Field(description="none: the role with a number")] = None
+    dir: str | None = None
+    model: str | None = None
+    timeout_s: float | None = None
+
+    def asked(self) -> Task:
+        """As the delegation takes it."""
+        return Task(**self.model_dump())
 
 
 def build_agent_server(
@@ -192,5 +211,43 @@ def build_agent_server(
         """Tell a running subagent something before its turn ends."""
         return await answering(interventions.intervene(name, kind, text, now=now))
 
-    add_delegate(server, delegations)
+    _add_delegate(server, delegations)
     return server
+
+
+def _add_delegate(server: MCPServer, delegations: DelegationService) -> None:
+    roles = "; ".join(f"`{role.name}` {role.description}" for role in delegations.roles.values())
+    description = (
+        f"Hand out 1 to {MOST_TASKS} tasks at once, each to a child with a context window of its"
+        " own, and return; `wait` for their answers. No child has more permission than this"
+        f" daemon's configuration allows. Roles: {roles}."
+    )
+
+    # a schema that lists the roles there are; an unknown one is refused by us, with those near it
+    class OfKnownRole(TaskGiven):
+        role: Annotated[str, Field(json_schema_extra={"enum": list(delegations.roles)})]
+
+    async def delegate(
+        tasks: list[TaskGiven],
+        model: Annotated[OptionalText, Field(description="for all")] = None,
+        dir: Annotated[OptionalText, Field(description="for all")] = None,
+        wait_policy: Annotated[
+            WaitPolicy, Field(description="fail_fast: the first failure cancels the others")
+        ] = "all",
+        timeout_s: Annotated[
+            float | None,
+            Field(description="of each; none: 120 where its role only reads, else 1800"),
+        ] = None,
+    ) -> Annotated[CallToolResult, DelegateReply]:
+        return await answering(
+            delegations.delegate(
+                [task.asked() for task in tasks],
+                model=model,
+                dir=dir,
+                wait_policy=wait_policy,
+                timeout_s=timeout_s,
+            )
+        )
+
+    delegate.__annotations__["tasks"] = list[OfKnownRole]
+    server.tool(name="delegate", description=description)(delegate)

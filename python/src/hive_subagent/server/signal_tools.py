@@ -16,7 +16,7 @@ from pydantic import Field
 
 from hive_subagent import __version__
 from hive_subagent.messages.text import fit
-from hive_subagent.server.tool_answers import OptionalText, refusal
+from hive_subagent.server.mcp_server import OptionalText, refusal
 from hive_subagent.sessions.checks import PATH_LIMIT
 from hive_subagent.sessions.registry import Registry
 from hive_subagent.sessions.run import Run

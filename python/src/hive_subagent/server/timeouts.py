@@ -1,4 +1,4 @@
-"""How long a caller may take: for a header, and to read what it is sent."""
+"""The time limits of one HTTP connection: for a header, and for reading an answer."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import asyncio
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from hive_subagent.server.connections import Connections, Standing
-from hive_subagent.server.pending_connections import HEADER_BYTES, Pending
+from hive_subagent.server.connections import HEADER_BYTES, Connections, Pending, Standing
 
 HEADER_S = 10.0
 """Seconds from a connection's beginning, or from an answer, to the end of the next header."""
@@ -45,7 +44,7 @@ class _Framing(h11.Connection):
 
 
 class TimedProtocol(H11Protocol):
-    """Uvicorn's HTTP/1.1 that hangs up on who is to say or read something and does not.
+    """Uvicorn's HTTP/1.1, which closes the connection of a caller that neither sends nor reads.
 
     Uvicorn bounds the silence between two requests alone, and any byte ends that: neither what
     comes before the first header's end, nor a second header that stops half-way, nor the rest of
@@ -56,8 +55,8 @@ class TimedProtocol(H11Protocol):
     _connections: Connections | None = None
     _pending: Pending | None = None
     _busy = False
-    _bell: asyncio.TimerHandle | None = None
-    _write_bell: asyncio.TimerHandle | None = None
+    _timer: asyncio.TimerHandle | None = None
+    _write_timer: asyncio.TimerHandle | None = None
 
     def replace(self, pending: Pending, connections: Connections) -> None:
         """Count in its place as soon as the connection is made."""
@@ -88,8 +87,8 @@ class TimedProtocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         # a timer keeps what it calls in memory
-        self._hush()
-        self._hush_writing()
+        self._stop_timer()
+        self._stop_write_timer()
         if self._connections is not None:
             self._connections.remove(self)
         super().connection_lost(exc)
@@ -101,7 +100,7 @@ class TimedProtocol(H11Protocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         if not self.transport.is_closing():
-            self._hush_writing()
+            self._stop_write_timer()
 
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()
@@ -132,9 +131,9 @@ class TimedProtocol(H11Protocol):
         cycle: RequestResponseCycle | None = self.cycle
         answering = cycle is not None and not cycle.response_complete
         if answering:
-            self._hush()
-        elif self._bell is None and not self.transport.is_closing():
-            self._bell = self.loop.call_later(HEADER_S, self._hang_up)
+            self._stop_timer()
+        elif self._timer is None and not self.transport.is_closing():
+            self._timer = self.loop.call_later(HEADER_S, self._hang_up)
         # a caller that still owes the rest of a body has nothing to lose
         self._count_as(busy=cycle is not None and answering and not cycle.more_body)
 
@@ -154,15 +153,15 @@ class TimedProtocol(H11Protocol):
             self._watch_writing()
 
     def _watch_writing(self) -> None:
-        if self._write_bell is None:
-            self._write_bell = self.loop.call_later(WRITE_S, self.transport.abort)
+        if self._write_timer is None:
+            self._write_timer = self.loop.call_later(WRITE_S, self.transport.abort)
 
-    def _hush(self) -> None:
-        if self._bell is not None:
-            self._bell.cancel()
-            self._bell = None
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
-    def _hush_writing(self) -> None:
-        if self._write_bell is not None:
-            self._write_bell.cancel()
-            self._write_bell = None
+    def _stop_write_timer(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
