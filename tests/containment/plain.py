@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from hive_subagent.containment import Containment
-from hive_subagent.containment.cgroup_delegation import Hierarchy
 from hive_subagent.containment.cgroupfs import Directories
+from hive_subagent.containment.run_cgroups import Hierarchy
 
 FILES = {
     "cgroup.controllers": "cpu memory pids\n",

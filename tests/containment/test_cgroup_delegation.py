@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hive_subagent.containment import Containment, Hierarchy
-from hive_subagent.containment.cgroup_delegation import Delegation, find
+from hive_subagent.containment.run_cgroups import Delegation, find
 from hive_subagent.errors import ConfigurationError, Refused
 
 from .plain import PlainDirectories, plain_unit

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from support.faults import no_descriptors
 
-from hive_subagent.containment import Containment, Enclosure, oom
+from hive_subagent.containment import Containment, Enclosure, cgroup
+from hive_subagent.containment.cgroup import OomAccount
 from hive_subagent.containment.cgroupfs import Cgroup
-from hive_subagent.containment.oom import OomAccount
 from hive_subagent.system.inotify import Watches
 
 from .conftest import BASE_ENVIRONMENT, is_alive, until
@@ -210,7 +210,7 @@ async def test_a_lack_of_descriptors_blames_no_later_death_on_memory(
     anyio_backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A tool died for memory; that its root lived on was never counted."""
-    monkeypatch.setattr(oom, "SETTLED_S", 0.01)
+    monkeypatch.setattr(cgroup, "SETTLED_S", 0.01)
     _, unit = plain_unit(tmp_path)
     PlainDirectories().make(unit / "run-one")
     leaf = Cgroup(unit / "run-one")

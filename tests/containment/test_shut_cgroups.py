@@ -1,4 +1,4 @@
-"""A run shuts its cgroup: its owner opens it again, or says that it cannot look.
+"""A run shuts its cgroup: the daemon says that it cannot look, and claims nothing.
 
 Plain files stand in for the kernel.
 """
@@ -15,6 +15,7 @@ import pytest
 from hive_subagent.containment import Containment
 
 from .capabilities import mode_bits_obeyed
+from .conftest import BASE_ENVIRONMENT, until
 from .plain import plain_containment, set_events
 
 
@@ -36,23 +37,24 @@ def unmarked() -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-@pytest.mark.parametrize("shut", [".", "cgroup.procs", "cgroup.kill", "deep", "..", "../.."])
-async def test_a_shut_leaf_is_opened_again_and_ended(
-    contained: Containment, unit: Path, unmarked: subprocess.Popen[bytes], shut: str
+async def test_the_end_of_a_shut_leaf_kills_what_is_marked_and_claims_no_more(
+    contained: Containment, unit: Path, unmarked: subprocess.Popen[bytes]
 ) -> None:
     enclosure, leaf = contained.open("one"), unit / "run-one"
-    (leaf / "cgroup.kill").write_text("")
-    (leaf / "deep").mkdir()
-    (leaf / "deep/cgroup.procs").write_text(f"{unmarked.pid}\n")
-    (leaf / shut).resolve().chmod(0)
-
-    killed = await enclosure.end()
-
-    assert [info.pid for info in killed] == [unmarked.pid]
-    assert unmarked.wait() == -signal.SIGKILL
-    assert (leaf / "cgroup.kill").read_text() == "1"
-    enclosure.close()
-    assert not leaf.exists()
+    with subprocess.Popen(
+        enclosure.launcher(["sleep", "1000"]),
+        env={**BASE_ENVIRONMENT, **enclosure.environment},
+        start_new_session=True,
+    ) as root:
+        enclosure.adopt(root.pid)
+        await until(lambda: (leaf / "cgroup.procs").read_text() == "0\n")
+        (leaf / "cgroup.procs").write_text(f"{unmarked.pid}\n")
+        leaf.chmod(0)
+        assert [info.pid for info in await enclosure.end()] == [root.pid]
+        assert "nobody can look" in enclosure.remains
+    leaf.chmod(0o700)
+    assert [info.pid for info in await enclosure.end()] == [unmarked.pid]
+    assert (unmarked.wait(), enclosure.remains) == (-signal.SIGKILL, "")
 
 
 async def test_an_end_that_cannot_look_is_not_claimed_and_says_why(
@@ -89,18 +91,6 @@ async def test_a_leaf_that_the_kernel_calls_inhabited_is_not_taken_for_empty(
 
     assert f"{leaf}: the kernel says that somebody lives in it" in caplog.text
     set_events(leaf, "cgroup.events", populated=0)
-
-
-async def test_counters_that_were_shut_are_read_all_the_same(
-    contained: Containment, unit: Path
-) -> None:
-    enclosure, leaf = contained.open("one"), unit / "run-one"
-    set_events(leaf, oom=1, oom_kill=1)
-    (leaf / "memory.events").chmod(0)
-
-    await enclosure.end()
-
-    assert (enclosure.usage().oom_kills, enclosure.usage().oom_scope) == (1, "run")
 
 
 async def test_counters_that_are_gone_make_the_account_unknown(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Protocol
 
 from hive_subagent.models.session import ProcessInfo
 
@@ -21,10 +22,18 @@ _TOOL = re.compile(
 )
 
 
-def as_known(processes: Iterable[ProcessInfo]) -> dict[int, ProcessInfo]:
+class _Process(Protocol):
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def command(self) -> str: ...
+
+
+def as_known(processes: Iterable[_Process]) -> dict[int, ProcessInfo]:
     """The processes by pid, each with the command that somebody asked for."""
     return {
-        process.pid: process.model_copy(update={"command": command_of(process.command)})
+        process.pid: ProcessInfo(pid=process.pid, command=command_of(process.command))
         for process in processes
     }
 

@@ -1,9 +1,8 @@
 """The form under a delegated cgroup v2: one leaf for each run.
 
-Nothing leaves a leaf by forking, whatever it does to its session, its parents or its
-environment. The marks are set all the same and swept for: a process that was moved elsewhere by
-a service manager (a login session inside the run, say) still carries them. What has moved itself
-within the unit is found there.
+Nothing leaves a leaf by forking, whatever it does to its session, its parents or its environment.
+The marks are set all the same and swept for: a process that was moved elsewhere by a service
+manager (a login session inside the run, say) still carries them.
 """
 
 from __future__ import annotations
@@ -11,25 +10,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from hive_subagent.containment import launcher, proc
+from hive_subagent.containment import marker, proc
 from hive_subagent.containment.cgroupfs import Cgroup
-from hive_subagent.containment.escapees import Escapees
-from hive_subagent.containment.interface import Kind, Usage
-from hive_subagent.containment.oom import OomAccount
+from hive_subagent.containment.interface import Kind, OomScope, ProcessInfo, Usage
 from hive_subagent.containment.ownership import Entry, Sorted
 from hive_subagent.containment.proc import Process
-from hive_subagent.containment.process_session import SessionEnclosure, Ties
+from hive_subagent.containment.process_session import SessionEnclosure, Shared
 from hive_subagent.containment.run_cgroups import RunCgroups
 from hive_subagent.containment.termination import Extinguished, cannot_look
-from hive_subagent.models.session import ProcessInfo
 
 logger = logging.getLogger(__name__)
 
-_LIMITS = ("memory.max", "memory.swap.max", "pids.max")
+# a root that lives on a second after a kill was not its victim; a victim needs milliseconds
+SETTLED_S = 1.0
+
 _LOOK_S = 0.25  # for command lines before a kill; after that names must do
 
 
@@ -38,27 +37,17 @@ class CgroupEnclosure(SessionEnclosure):
 
     kind: Kind = "cgroup"
 
-    def __init__(
-        self,
-        entry: Entry,
-        ties: Ties,
-        *,
-        leaf: Cgroup,
-        leaves: RunCgroups,
-        outside: Escapees,
-    ) -> None:
-        super().__init__(entry, ties)
+    def __init__(self, entry: Entry, shared: Shared, *, leaf: Cgroup, leaves: RunCgroups) -> None:
+        super().__init__(entry, shared)
         self.leaf = leaf
         self._leaves = leaves
-        self._outside = outside
-        self._limits = self._limits_now()
+        self._memory_max = leaf.read("memory.max") or ""
         self._oom = OomAccount(leaf, leaves.unit, root_lives=lambda: bool(self._root()))
         self._oom_watch = leaves.watches.add(leaf.path / "memory.events", self._oom.update)
         self._last: Usage | None = None
 
     def launcher(self, argv: Sequence[str]) -> list[str]:
-        self.entry.launching = True
-        return launcher.cgroup(argv, stamp=self.entry.stamp, leaf=self.leaf.path)
+        return marker.cgroup_launcher(argv, stamp=self.entry.stamp, leaf=self.leaf.path)
 
     def _root(self) -> list[Process]:
         """The root as it is now, if it lives."""
@@ -69,31 +58,30 @@ class CgroupEnclosure(SessionEnclosure):
 
     def _members(self, result: Sorted) -> list[Process]:
         found = {process.key: process for process in super()._members(result)}
-        found |= {process.key: process for process in self._inside()}
+        found |= {process.key: process for process in proc.alive(self.leaf.pids())}
         return self._in_order(found.values())
-
-    def _inside(self) -> list[Process]:
-        found = (proc.look(pid) for pid in self.leaf.pids())
-        return [process for process in found if process is not None and process.alive]
 
     def _in_order(self, processes: Iterable[Process]) -> list[Process]:
         root = self.entry.root.key if self.entry.root is not None else None
         return sorted(processes, key=lambda p: (p.key != root, p.started, p.pid))
 
-    async def _find(self) -> list[Process]:
-        return self._and_strangers(await super()._find())
-
-    async def _find_anywhere(self) -> list[Process]:
-        return self._and_strangers(await super()._find_anywhere())
-
-    def _and_strangers(self, members: list[Process]) -> list[Process]:
-        """Who has left its leaf without anything that tells of which run goes with the next end."""
-        strangers = self._outside.strangers(but=self.entry)
-        return list({process.key: process for process in [*members, *strangers]}.values())
+    def _to_kill(self, result: Sorted) -> list[Process]:
+        """With the last run ends what sits in no run's leaf: nothing else can have started it."""
+        marked = super()._members(result)
+        try:
+            foreign = self._leaves.foreign_pids() if self._is_last() else []
+            found = [*marked, *proc.alive([*self.leaf.pids(), *foreign])]
+        except OSError:
+            # what carries a mark dies all the same; once nothing is left of that, this is raised
+            if not marked:
+                raise
+            found = marked
+        return self._in_order({process.key: process for process in found}.values())
 
     def _strike(self, found: Mapping[int, Process]) -> None:
-        self._outside.strike()
         self.leaf.kill()
+        if self._is_last():
+            self._leaves.kill_foreign()
         super()._strike(found)
 
     async def _extinguish(self) -> Extinguished:
@@ -104,18 +92,17 @@ class CgroupEnclosure(SessionEnclosure):
         ended = await super()._extinguish()
         if ended.complete:
             ended = replace(ended, blind=await self._unseen())
-        self._outside.give_up(ended.survivors)
-        await self._outside.tidy()
+        if self._is_last():
+            await self._leaves.remove_foreign()
         if ended.complete:
             # where no descriptor is left, `usage` tries again, and the log says less
             with contextlib.suppress(OSError):
                 self._last = self._measured()
-                self._tell_changes()
-                self._tell_pids()
+                self._report_refused_pids(self._last)
         living = {info.pid for info in ended.survivors}
-        told = {info.pid: info for info in struck if info.pid not in living}
-        told |= {info.pid: info for info in ended.killed if info.pid not in told}
-        return replace(ended, killed=list(told.values()))
+        killed = {info.pid: info for info in struck if info.pid not in living}
+        killed |= {info.pid: info for info in ended.killed if info.pid not in killed}
+        return replace(ended, killed=list(killed.values()))
 
     async def _unseen(self) -> str:
         """Why the leaf is not known to be empty though nobody is seen in it."""
@@ -126,35 +113,14 @@ class CgroupEnclosure(SessionEnclosure):
             return cannot_look(error)
         return f"{self.leaf.path}: the kernel says that somebody lives in it"
 
-    def _limits_now(self) -> dict[str, str | None]:
-        return {name: self.leaf.read(name) for name in _LIMITS}
-
-    def _lost(self) -> int | None:
-        """The limit that was set and does not hold."""
-        was = self._limits["memory.max"] or ""
-        return int(was) if was.isdigit() and self.leaf.read("memory.max") != was else None
-
-    def _tell_pids(self) -> None:
-        refused = self.leaf.keyed("pids.events").get("max")
-        if refused:
+    def _report_refused_pids(self, usage: Usage) -> None:
+        if usage.pids_refused:
             logger.warning(
                 "run %s: the kernel refused it %d processes or threads at its limit of %s",
                 self.entry.run_id,
-                refused,
-                self.leaf.read("pids.max"),
+                usage.pids_refused,
+                usage.pids_max,
             )
-
-    def _tell_changes(self) -> None:
-        for name, now in self._limits_now().items():
-            if now != self._limits[name]:
-                logger.warning(
-                    "run %s: its %s was set to %s and is %s at its end: something with its user"
-                    " has changed that",
-                    self.entry.run_id,
-                    name,
-                    self._limits[name] or "nothing",
-                    now or "not there",
-                )
 
     def _strike_at_once(self) -> list[ProcessInfo]:
         """Kill all of the leaf before looking at anything closely; what was in it.
@@ -164,7 +130,7 @@ class CgroupEnclosure(SessionEnclosure):
         seen: dict[tuple[int, int], ProcessInfo] = {}
         with contextlib.suppress(OSError):  # out of descriptors: what follows deals with it
             # the root may be on its way in: then it is struck, too
-            there = [*self._root(), *self._inside()]
+            there = [*self._root(), *proc.alive(self.leaf.pids())]
             deadline = time.monotonic() + _LOOK_S
             for process in there:
                 if process.key not in seen:
@@ -191,7 +157,7 @@ class CgroupEnclosure(SessionEnclosure):
             cpu_s=seen.cpu_s if microseconds is None else microseconds / 1_000_000,
             peak_memory_bytes=self.leaf.number("memory.peak"),
             memory_max_bytes=self.leaf.number("memory.max"),
-            memory_max_lost=self._lost(),
+            memory_max_lost=self._lost_limit(),
             oom_kills=self._oom.kills,
             oom_survived=None if self._oom.kills is None else self._oom.survived,
             oom_scope=self._oom.scope,
@@ -202,10 +168,86 @@ class CgroupEnclosure(SessionEnclosure):
             left_memory_bytes=self._leaves.left_memory() if self._oom.scope == "service" else None,
         )
 
+    def _lost_limit(self) -> int | None:
+        """The memory limit that was set and does not hold: the run's user can lift it."""
+        was = self._memory_max
+        return int(was) if was.isdigit() and self.leaf.read("memory.max") != was else None
+
     def close(self) -> None:
         self._leaves.watches.remove(self._oom_watch)
         self._oom_watch = None
         self._oom.close()
         self._leaves.remove(self.leaf)
-        self._leaves.tell_left_memory()
+        self._leaves.report_left_memory()
         super().close()
+
+
+class OomAccount:
+    """The kernel's kills in one leaf.
+
+    The counters say how many died, and not which: `survived` counts those that the root outlived.
+    """
+
+    def __init__(self, leaf: Cgroup, unit: Cgroup, *, root_lives: Callable[[], bool]) -> None:
+        self._leaf = leaf
+        self._unit = unit
+        self._root_lives = root_lives
+        self._at_own_limit = 0
+        self._at_units_limit = unit.keyed("memory.events.local").get("oom", 0)
+        self._timers: set[asyncio.TimerHandle] = set()
+        self.kills: int | None = 0 if leaf.read("memory.events") is not None else None
+        self.survived = 0
+        self.scope: OomScope | None = None
+
+    def update(self) -> None:
+        """Read the counters; to be called when they may have changed, and at the end.
+
+        A leaf without them, or one that lets nobody read them, has lost the account: `kills` is
+        None from then on. Raises OSError where descriptors have run out.
+        """
+        if self.kills is None:
+            return
+        events = self._leaf.keyed("memory.events")
+        if not events:
+            if os.path.isdir(self._leaf.path):
+                self.kills = None
+            return
+        fresh = events.get("oom_kill", 0) - self.kills
+        if fresh > 0:
+            # before anything is counted: where it fails, the next look finds the same kills
+            self.scope = self._blame(events.get("oom", 0))
+            self.kills += fresh
+            self._judge_later(fresh)
+
+    def _blame(self, at_own_limit: int) -> OomScope:
+        """`oom` counts at the cgroup whose limit was hit, and above; `.local` only there."""
+        at_units_limit = self._unit.keyed("memory.events.local").get("oom", 0)
+        own, units = at_own_limit > self._at_own_limit, at_units_limit > self._at_units_limit
+        self._at_own_limit, self._at_units_limit = at_own_limit, at_units_limit
+        if own:
+            return "run"
+        return "service" if units else "machine"
+
+    def _judge_later(self, kills: int) -> None:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+
+        def judge() -> None:
+            self._timers.discard(timer)
+            try:
+                lives = self._root_lives()
+            except OSError:  # no descriptor is left: a root that lives on still shows it later
+                self._judge_later(kills)
+                return
+            if lives:
+                self.survived += kills
+
+        timer = loop.call_later(SETTLED_S, judge)
+        self._timers.add(timer)
+
+    def close(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()

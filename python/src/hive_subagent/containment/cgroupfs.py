@@ -1,8 +1,7 @@
 """One cgroup v2 directory: its files, read and written plainly.
 
-Whoever runs as the owner of a delegated tree can take its mode bits away, and whoever runs as
-the owner can give them back. So a refusal is mended and tried again; and what cannot be looked at
-for another reason is an error, never "nothing there".
+What cannot be looked at, for instance since a run has taken the mode bits away, is an error and
+never "nothing there".
 """
 
 from __future__ import annotations
@@ -10,43 +9,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import stat
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import takewhile
 from pathlib import Path
-from typing import TypeVar
 
 from hive_subagent.containment import proc
 
-_T = TypeVar("_T")
-
-_TRIES = 5  # somebody may take the bits away again and again
 # an open file of a removed cgroup gives ENODEV; the processes of a threaded cgroup are listed by
 # the domain above it, and by itself EOPNOTSUPP is given
 _EMPTY = (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP)
-
-
-def _open_up(path: Path) -> None:
-    """Give the owner back what it needs of a cgroup's file, and of the cgroups above it."""
-    inside = list(takewhile(lambda each: not os.path.ismount(each), (path, *path.parents)))
-    for each in reversed(inside):
-        with contextlib.suppress(OSError):
-            mode = os.lstat(each).st_mode
-            wanted = 0o700 if stat.S_ISDIR(mode) else 0o600
-            if mode & wanted != wanted:
-                os.chmod(each, stat.S_IMODE(mode) | wanted)
-
-
-def _insist(path: Path, act: Callable[[], _T]) -> _T:
-    """Do something with a path, also where our own user has shut it. Raises OSError."""
-    for _ in range(_TRIES):
-        try:
-            return act()
-        except PermissionError:
-            _open_up(path)
-    return act()
 
 
 def _read(path: Path) -> bytes:
@@ -83,7 +53,7 @@ class Cgroup:
         """A file's text; empty when it, or the cgroup, is gone. Raises OSError: cannot look."""
         path = self.path / name
         try:
-            return _insist(path, lambda: _read(path)).decode(errors="replace").strip()
+            return _read(path).decode(errors="replace").strip()
         except OSError as error:
             if error.errno in _EMPTY:
                 return ""
@@ -96,7 +66,7 @@ class Cgroup:
         """
         path = self.path / name
         try:
-            return _insist(path, lambda: _read(path)).decode(errors="replace").strip()
+            return _read(path).decode(errors="replace").strip()
         except OSError as error:
             proc.raise_if_exhausted(error)
             return None
@@ -112,16 +82,11 @@ class Cgroup:
 
     def write(self, name: str, text: str) -> None:
         """Write one value in one go, as the kernel wants it. Raises OSError; creates nothing."""
-        path = self.path / name
-
-        def act() -> None:
-            fd = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
-            try:
-                os.write(fd, text.encode())
-            finally:
-                os.close(fd)
-
-        _insist(path, act)
+        fd = os.open(self.path / name, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
+        try:
+            os.write(fd, text.encode())
+        finally:
+            os.close(fd)
 
     def controllers(self) -> set[str]:
         return set((self.read("cgroup.controllers") or "").split())
@@ -134,15 +99,12 @@ class Cgroup:
 
     def children(self) -> list[Cgroup]:
         """The cgroups right below it. Raises OSError: cannot look."""
-
-        def names() -> list[str]:
-            with os.scandir(self.path) as entries:
-                return sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))
-
         try:
-            return [self.child(name) for name in _insist(self.path, names)]
+            with os.scandir(self.path) as entries:
+                names = [each.name for each in entries if each.is_dir(follow_symlinks=False)]
         except FileNotFoundError:
             return []
+        return [self.child(name) for name in sorted(names)]
 
     def nested(self) -> list[Cgroup]:
         """This cgroup and all below it, the deepest last. Raises OSError: cannot look."""
@@ -152,13 +114,13 @@ class Cgroup:
         return found
 
     def own_pids(self) -> list[int]:
-        """Who is in it, not below; zombies are not listed. Raises OSError: cannot look."""
+        """The processes in it, not below; zombies are not listed. Raises OSError: cannot look."""
         lines = self.strictly("cgroup.procs").split()
-        # 0 is somebody whom we cannot see
+        # 0 is a process of another namespace, which we cannot see
         return [int(line) for line in lines if line.isdigit() and line != "0"]
 
     def pids(self) -> list[int]:
-        """Who is in it or below it. Raises OSError: somebody may be, and one cannot look."""
+        """The processes in it or below it. Raises OSError: there may be some that are not seen."""
         try:
             return [pid for group in self.nested() for pid in group.own_pids()]
         except OSError as error:
@@ -187,7 +149,7 @@ class Cgroup:
         """Remove it and all below it; False while somebody dies in it still."""
         for group in reversed(self.nested()):
             try:
-                _insist(group.path, partial(self.directories.remove, group.path))
+                self.directories.remove(group.path)
             except FileNotFoundError:
                 continue
             except OSError as error:

@@ -1,29 +1,28 @@
-"""Nothing that a run starts outlives it: the daemon's side of the promise."""
+"""All runs of one daemon, in the form that the machine allows; what they start ends with them."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
 
-from hive_subagent.containment import cgroup_delegation, pidfd, proc
+from hive_subagent.containment import pidfd, proc, run_cgroups
 from hive_subagent.containment.cgroup import CgroupEnclosure
-from hive_subagent.containment.cgroup_delegation import Hierarchy
-from hive_subagent.containment.escapees import Escapees
-from hive_subagent.containment.interface import Enclosure, Kind
+from hive_subagent.containment.interface import Enclosure, Kind, ProcessInfo
 from hive_subagent.containment.marker import MarkReader
 from hive_subagent.containment.ownership import LEFTOVER, STRAY, Entry, Ownership
 from hive_subagent.containment.proc import Process
-from hive_subagent.containment.process_session import SessionEnclosure, Ties, warn
-from hive_subagent.containment.reaper import Reaper, become_subreaper
-from hive_subagent.containment.run_cgroups import RunCgroups
-from hive_subagent.containment.scanner import Scanner
+from hive_subagent.containment.process_session import (
+    SessionEnclosure,
+    Shared,
+    report_incomplete,
+)
+from hive_subagent.containment.run_cgroups import Hierarchy, RunCgroups
+from hive_subagent.containment.scanner import Reaper, Scanner, become_subreaper
 from hive_subagent.containment.termination import extinguish
 from hive_subagent.errors import ConfigurationError, Refused
-from hive_subagent.models.session import ProcessInfo
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +33,7 @@ class Containment:
     def __init__(
         self,
         *,
-        roll: Ownership,
+        ownership: Ownership,
         marks: MarkReader,
         leaves: RunCgroups | None,
         reason: str,
@@ -42,12 +41,11 @@ class Containment:
         bound_s: float,
     ) -> None:
         self.reason = reason
-        self._roll = roll
-        self._scanner = Scanner(roll, marks, on_reaped=self._reaped)
-        self._ties = Ties(roll, self._scanner, bound_s, self._closed)
+        self._ownership = ownership
+        self._scanner = Scanner(ownership, marks, on_reaped=self._reaped)
+        self._shared = Shared(ownership, self._scanner, bound_s, self._closed)
         self._reaper = Reaper(self._scanner.reap_adopted)
         self._leaves = leaves
-        self._outside = None if leaves is None else Escapees(leaves, roll)
         self._memory_max = memory_max
         self._bound_s = bound_s
         self._open: dict[str, SessionEnclosure] = {}
@@ -84,7 +82,7 @@ class Containment:
         if own is None:
             raise ConfigurationError("/proc: not mounted; mount proc there, runs are found by it")
         pidfd.check()
-        found = cgroup_delegation.find(hierarchy or Hierarchy())
+        found = run_cgroups.find(hierarchy or Hierarchy())
         leaves = None if isinstance(found, str) else RunCgroups(found, pids_max=pids_max)
         reason = found if isinstance(found, str) else f"delegated: {found.unit.path}"
         if memory_max is not None and (leaves is None or not leaves.limits_memory):
@@ -109,7 +107,7 @@ class Containment:
                 " reaped and never ended; in a container use --init",
                 others,
             )
-        roll = Ownership(
+        ownership = Ownership(
             identity,
             own=own,
             read_marks=marks,
@@ -118,7 +116,7 @@ class Containment:
             reap_strays=claim_strays,
         )
         made = cls(
-            roll=roll,
+            ownership=ownership,
             marks=marks,
             leaves=leaves,
             reason=reason,
@@ -160,38 +158,32 @@ class Containment:
         cannot be made.
         """
         limit = self._limit(memory_max, keeps_limit)
-        entry = self._roll.add(run_id)
+        entry = self._ownership.add(run_id)
         try:
             enclosure = self._enclosure(entry, limit)
         except BaseException:
-            self._roll.remove(entry)
-            self._end_strangers_soon()
+            self._ownership.remove(entry)
             raise
         self._open[run_id] = enclosure
         return enclosure
 
     def _enclosure(self, entry: Entry, limit: int | None) -> SessionEnclosure:
-        if self._leaves is None or self._outside is None:
-            return SessionEnclosure(entry, self._ties)
-        return CgroupEnclosure(
-            entry,
-            self._ties,
-            leaf=self._leaves.make(entry.run_id, memory_max=limit),
-            leaves=self._leaves,
-            outside=self._outside,
-        )
+        if self._leaves is None:
+            return SessionEnclosure(entry, self._shared)
+        leaf = self._leaves.make(entry.run_id, memory_max=limit)
+        return CgroupEnclosure(entry, self._shared, leaf=leaf, leaves=self._leaves)
 
     def _limit(self, asked: int | None, keeps: bool) -> int | None:
         if asked is None:
             return self._memory_max
-        told = f"{asked} (which the session has from an earlier call)" if keeps else f"{asked}"
+        named = f"{asked} (which the session has from an earlier call)" if keeps else f"{asked}"
         if self._leaves is None or not self._leaves.limits_memory:
-            mend = 'give `memory_max: ""`, which takes it away' if keeps else "leave it out"
-            raise Refused(f"memory_max {told}: no cgroup can hold it ({self.reason}); {mend}")
+            fix = 'give `memory_max: ""`, which takes it away' if keeps else "leave it out"
+            raise Refused(f"memory_max {named}: no cgroup can hold it ({self.reason}); {fix}")
         if self._memory_max is not None and asked > self._memory_max:
             lower = "give a lower one, or an empty one for the setting's"
             raise Refused(
-                f"memory_max {told} is above the setting of {self._memory_max} bytes;"
+                f"memory_max {named} is above the setting of {self._memory_max} bytes;"
                 f" {lower if keeps else 'it may only lower it'}"
             )
         return asked
@@ -199,9 +191,7 @@ class Containment:
     def _closed(self, entry: Entry) -> None:
         if (mine := self._open.get(entry.run_id)) is not None and mine.entry is entry:
             del self._open[entry.run_id]
-            self._roll.remove(entry)
-            # one that moved into the leaf after its last look keeps that from being removed
-            self._end_strangers_soon()
+            self._ownership.remove(entry)
 
     def _reaped(self, owner: str, process: Process) -> None:
         if (enclosure := self._open.get(owner)) is not None:
@@ -218,39 +208,29 @@ class Containment:
         rest = await self._shielded(LEFTOVER, STRAY)
         return [info for each in ended for info in each] + rest
 
-    def _end_strangers_soon(self) -> None:
-        """They may be what keeps a leaf from being made: they hold the unit's own cgroup, say."""
-        with contextlib.suppress(OSError):
-            if self._outside is not None and self._outside.strangers():
-                self._begin_sweep()
-
     async def _shielded(self, *owners: str) -> list[ProcessInfo]:
-        return await asyncio.shield(self._begin_sweep(*owners))
-
-    def _begin_sweep(self, *owners: str) -> asyncio.Task[list[ProcessInfo]]:
         work = asyncio.create_task(self._sweep(owners), name="sweep")
         self._work.add(work)
         work.add_done_callback(self._work.discard)
-        return work
+        return await asyncio.shield(work)
 
     async def _sweep(self, owners: Sequence[str]) -> list[ProcessInfo]:
-        outside = self._outside
+        leaves = self._leaves
 
         async def find() -> Sequence[Process]:
             found = (await self._scanner.fresh()).of(*owners)
-            strangers = outside.strangers() if outside is not None else []
-            return list({process.key: process for process in [*found, *strangers]}.values())
+            foreign = [] if leaves is None else proc.alive(leaves.foreign_pids())
+            return list({process.key: process for process in [*found, *foreign]}.values())
 
         def strike(_: Mapping[int, Process]) -> None:
-            if outside is not None:
-                outside.strike()
+            if leaves is not None:
+                leaves.kill_foreign()
 
         ended = await extinguish(find, find, bound_s=self._bound_s, strike=strike)
         if not ended.complete:
-            warn("left over", ended, self._bound_s)
-        if outside is not None:
-            outside.give_up(ended.survivors)
-            await outside.tidy()
+            report_incomplete("left over", ended, self._bound_s)
+        if leaves is not None:
+            await leaves.remove_foreign()
         return ended.killed
 
 
@@ -260,6 +240,6 @@ def _below_already(own: int) -> str:
         return "this is PID 1, which adopts every orphan"
     for process in proc.snapshot().values():
         if process.parent == own and process.alive:
-            told = proc.describe(process)
-            return f"process {told.pid} ({told.command}) was its child before it began"
+            found = proc.describe(process)
+            return f"process {found.pid} ({found.command}) was its child before it began"
     return ""

@@ -1,20 +1,29 @@
-"""What a run sees of its containment, whichever form it has."""
+"""What a run's driver sees of its containment, whichever form it has."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
-from hive_subagent.models.session import Containment, OomScope, ProcessInfo
+Kind = Literal["cgroup", "session"]
+"""How a run is kept together: in a cgroup of its own, or by its process session and its marks."""
 
-Kind = Containment
-__all__ = ["Enclosure", "Kind", "OomScope", "Usage"]
+OomScope = Literal["run", "service", "machine"]
+"""Whose memory limit a process died at."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessInfo:
+    """A process as people see it: its command line by spaces, cut."""
+
+    pid: int
+    command: str
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a run has used, and whether it moves.
+    """The resources that a run has used, and whether it moves.
 
     None where unknown. `cpu_s` only ever grows; in the session form it is a lower bound, since
     the time of a process that came and went unseen is lost. `running` counts the processes that
@@ -61,10 +70,6 @@ class Enclosure(Protocol):
         """Variables to be added to the child's environment: the run's marker, no secret."""
 
     @property
-    def survivors(self) -> Sequence[ProcessInfo]:
-        """What the last `end` could not kill: uninterruptible, or another user's."""
-
-    @property
     def remains(self) -> str:
         """What the last `end` does not know to be dead, in a phrase; empty where all of it is."""
 
@@ -85,14 +90,14 @@ class Enclosure(Protocol):
         """What is alive now, the root first. Raises OSError: cannot look."""
 
     async def end(self) -> list[ProcessInfo]:
-        """Kill all of it; returns when nothing is alive, saying what it killed.
+        """Kill all of it; returns what was killed, once nothing is alive.
 
-        May be called again and by several at once. Bounded: what does not die in time is left
-        in `survivors`. A caller that is cancelled does not stop it.
+        May be called again and by several at once. Bounded: what does not die in time, and what
+        cannot be looked at, is named by `remains`. A caller that is cancelled does not stop it.
         """
 
     def usage(self) -> Usage:
         """The figures of now; after `end` the last ones."""
 
     def close(self) -> None:
-        """Let go of what the kernel and this process hold for the run. May be called again."""
+        """Release what the kernel and this process hold for the run. May be called again."""

@@ -1,4 +1,4 @@
-"""How a process is known to belong to a run, when neither cgroup nor parent says so.
+"""The marks by which a process is known as a run's, and the launcher that sets them.
 
 Two marks, both inherited over fork and exec and both set before claude executes anything:
 
@@ -8,13 +8,18 @@ Two marks, both inherited over fork and exec and both set before claude executes
   environment with a title) and it can still be read from a zombie.
 
 The identity is that of `state_dir`: stable over restarts, known to nobody else, no secret.
+
+The launcher runs between the spawn and claude, in the same process. It is a shell because that
+starts in about a millisecond (an interpreter needs 15), and never `preexec_fn`, which runs Python
+between fork and exec of a process with threads.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from hive_subagent.containment import proc
 
@@ -41,8 +46,8 @@ def variable_value(identity: str, run_id: str) -> str:
 def stamp(identity: str, number: int) -> int:
     """The limit for the `number`th run of an identity; never 0."""
     digest = int.from_bytes(hashlib.sha256(identity.encode()).digest()[:8], "big")
-    house = digest % ((1 << _IDENTITY_BITS) - 1) + 1
-    return (house << _RUN_BITS) | (number & ((1 << _RUN_BITS) - 1))
+    daemon = digest % ((1 << _IDENTITY_BITS) - 1) + 1
+    return (daemon << _RUN_BITS) | (number & ((1 << _RUN_BITS) - 1))
 
 
 def same_daemon(stamped: int, identity: str) -> bool:
@@ -85,3 +90,33 @@ class MarkReader:
             for key, marks in self._known.items()
             if (now := processes.get(key[0])) is not None and now.started == key[1]
         }
+
+
+CANNOT_ENTER = 125
+
+_OOM_SCORE = 500  # under a limit of the whole service a child dies, never the daemon
+
+# $1 is the stamp. dash calls the limit of file locks -w, bash -x. The shell's own variables are
+# not passed on: a child's environment is an allow-list.
+_MARK = (
+    f"{{ echo {_OOM_SCORE} >/proc/self/oom_score_adj; }} 2>/dev/null; "
+    '{ ulimit -S -w "$1" || ulimit -S -x "$1"; } 2>/dev/null; '
+)
+_GO = 'unset PWD OLDPWD SHLVL; exec "$@"'
+_ENTER = (
+    '{ echo 0 >"$2/cgroup.procs"; } 2>/dev/null || '
+    f'{{ echo "hive-subagent: cannot enter cgroup $2" >&2; exit {CANNOT_ENTER}; }}; '
+)
+
+_SESSION_SCRIPT = _MARK + "shift; " + _GO
+_CGROUP_SCRIPT = _ENTER + _MARK + "shift 2; " + _GO
+
+
+def session_launcher(argv: Sequence[str], *, stamp: int) -> list[str]:
+    """Raise the OOM score and set the stamp, both tolerant of failure, then become `argv`."""
+    return ["/bin/sh", "-c", _SESSION_SCRIPT, "hive-subagent-launch", str(stamp), *argv]
+
+
+def cgroup_launcher(argv: Sequence[str], *, stamp: int, leaf: Path) -> list[str]:
+    """Enter the cgroup first, or exit with `CANNOT_ENTER`; then as `session_launcher`."""
+    return ["/bin/sh", "-c", _CGROUP_SCRIPT, "hive-subagent-launch", str(stamp), str(leaf), *argv]

@@ -29,7 +29,6 @@ class Entry:
     run_id: str
     stamp: int
     root: Process | None = None
-    launching: bool = False  # it may have a process whose pid nobody has named yet
     ended: bool = False
 
 
@@ -96,19 +95,17 @@ class Ownership:
         if self.runs.pop(entry.run_id, None) is None:
             return
         self.by_stamp.pop(entry.stamp)
-        self.nested = {house: run for house, run in self.nested.items() if run != entry.run_id}
+        self.nested = {
+            identity: run for identity, run in self.nested.items() if run != entry.run_id
+        }
         for key, run in self.seen.items():
             if run == entry.run_id:
                 self.seen[key] = LEFTOVER
 
     def set_root(self, entry: Entry, root: Process) -> None:
-        entry.root, entry.launching = root, False
+        entry.root = root
         self.seen[root.key] = entry.run_id
         self._roots.add(root.key)
-
-    def is_launching(self) -> bool:
-        """Whether one of our children may be a root that nobody has named yet."""
-        return any(entry.launching for entry in self.runs.values())
 
     def owner_of(self, process: Process) -> str | None:
         """Whose a process is by what was seen of it, or by what it carries."""
@@ -156,22 +153,22 @@ class Ownership:
 class _Judgement:
     """One snapshot, judged."""
 
-    def __init__(self, roll: Ownership, processes: Snapshot) -> None:
-        self._roll = roll
+    def __init__(self, ownership: Ownership, processes: Snapshot) -> None:
+        self._ownership = ownership
         self._processes = processes
         self._owners: dict[int, str] = {}
-        self._spared = {roll.own.pid, *ancestors(roll.own.pid, processes)}
+        self._spared = {ownership.own.pid, *ancestors(ownership.own.pid, processes)}
         self._children: dict[int, list[int]] = {}
         for process in processes.values():
             self._children.setdefault(process.parent, []).append(process.pid)
 
     def owners(self) -> Iterator[tuple[Process, str]]:
-        for judge in (self._roll.owner_of, self._by_session, self._by_nesting, self._as_stray):
+        for judge in (self._ownership.owner_of, self._by_session, self._by_nesting, self._as_stray):
             found = {p.pid: owner for p in self._unowned() if (owner := judge(p)) is not None}
             self._owners.update(found)
             for pid, owner in found.items():
                 self._claim_below(pid, owner)
-            if judge == self._roll.owner_of:
+            if judge == self._ownership.owner_of:
                 self._note_sessions()
         return ((self._processes[pid], owner) for pid, owner in self._owners.items())
 
@@ -193,17 +190,17 @@ class _Judgement:
         for pid, owner in self._owners.items():
             process = self._processes[pid]
             self._sessions[process.session] = owner
-            identity = self._roll.read_marks(process).identity
-            if identity is not None and identity != self._roll.identity:
-                self._roll.nested[identity] = owner
+            identity = self._ownership.read_marks(process).identity
+            if identity is not None and identity != self._ownership.identity:
+                self._ownership.nested[identity] = owner
         # the number of a session stays taken while it has a member; one that is led by nobody
         # and hangs under us can only be the dead root's
         self._headless = {
             entry.root.pid: entry.run_id
-            for entry in self._roll.runs.values()
+            for entry in self._ownership.runs.values()
             if entry.root is not None and entry.root.pid not in self._processes
         }
-        for session in (0, self._roll.own.session):
+        for session in (0, self._ownership.own.session):
             self._sessions.pop(session, None)
 
     def _by_session(self, process: Process) -> str | None:
@@ -215,29 +212,29 @@ class _Judgement:
         return owner if owner is not None and self._below_us(process) else None
 
     def _by_nesting(self, process: Process) -> str | None:
-        owner = self._roll.nested.get(self._roll.read_marks(process).identity or "")
+        owner = self._ownership.nested.get(self._ownership.read_marks(process).identity or "")
         return owner if owner is not None and self._below_us(process) else None
 
     def _as_stray(self, process: Process) -> str | None:
-        roll = self._roll
-        if roll.reap_strays and not process.alive and process.parent == roll.own.pid:
+        ownership = self._ownership
+        if ownership.reap_strays and not process.alive and process.parent == ownership.own.pid:
             return STRAY  # the dead are only reaped, so there is nothing to prove
         if (
-            roll.strays_since is None
-            or process.parent != roll.own.pid
-            or process.started < roll.strays_since
-            or process.session in (0, roll.own.session)
+            ownership.strays_since is None
+            or process.parent != ownership.own.pid
+            or process.started < ownership.strays_since
+            or process.session in (0, ownership.own.session)
             or self._foreign(process)
         ):
             return None
         return STRAY
 
     def _foreign(self, process: Process) -> bool:
-        identity = self._roll.read_marks(process).identity
-        return identity is not None and identity != self._roll.identity
+        identity = self._ownership.read_marks(process).identity
+        return identity is not None and identity != self._ownership.identity
 
     def _below_us(self, process: Process) -> bool:
         """Whether a process hangs under this one, and what hangs there is a run's."""
-        return self._roll.only_runs_below and self._roll.own.pid in ancestors(
+        return self._ownership.only_runs_below and self._ownership.own.pid in ancestors(
             process.pid, self._processes
         )

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from hive_subagent.models.session import ProcessInfo
+from hive_subagent.containment.interface import ProcessInfo
 from hive_subagent.system.sanitize import on_one_line
 
 COMMAND_CUT = 4096
@@ -110,6 +110,12 @@ def look(pid: int) -> Process | None:
     """One process as it is now; None when there is none of that pid."""
     line = read_file(f"/proc/{pid}/stat")
     return parse_stat(line) if line else None
+
+
+def alive(pids: Iterable[int]) -> list[Process]:
+    """Those of some pids that are alive."""
+    found = (look(pid) for pid in pids)
+    return [process for process in found if process is not None and process.alive]
 
 
 def snapshot() -> dict[int, Process]:

@@ -14,35 +14,30 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hive_subagent.containment import launcher, marker, pidfd, proc
-from hive_subagent.containment.interface import Kind, Usage
+from hive_subagent.containment import marker, pidfd, proc
+from hive_subagent.containment.interface import Kind, ProcessInfo, Usage
 from hive_subagent.containment.ownership import STRAY, Entry, Ownership, Sorted
 from hive_subagent.containment.proc import Process
 from hive_subagent.containment.scanner import Scanner
 from hive_subagent.containment.termination import Extinguished, extinguish
-from hive_subagent.models.session import ProcessInfo
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Ties:
+class Shared:
     """What every run of one daemon shares."""
 
-    roll: Ownership
+    ownership: Ownership
     scanner: Scanner
     bound_s: float
     on_closed: Callable[[Entry], None]
 
 
-def warn(whose: str, ended: Extinguished, bound_s: float) -> None:
-    """Say in the log what an ending left, or that it could not look."""
+def report_incomplete(whose: str, ended: Extinguished, bound_s: float) -> None:
+    """Log what an ending left, or that it could not look."""
     if ended.survivors:
-        told = ", ".join(
-            f"{process.pid} ({process.command[: proc.COMMAND_SHOWN]})"
-            for process in ended.survivors
-        )
-        logger.warning("%s: not dead after %g s: %s", whose, bound_s, told)
+        logger.warning("%s: not dead after %g s: %s", whose, bound_s, ended.named_survivors)
     if ended.blind:
         logger.error(
             "%s: cannot look whether all of it is dead, so something may live on: %s",
@@ -56,31 +51,29 @@ class SessionEnclosure:
 
     kind: Kind = "session"
 
-    def __init__(self, entry: Entry, ties: Ties) -> None:
+    def __init__(self, entry: Entry, shared: Shared) -> None:
         self.entry = entry
-        self._roll = ties.roll
-        self._scanner = ties.scanner
-        self._bound_s = ties.bound_s
-        self._on_closed = ties.on_closed
+        self._ownership = shared.ownership
+        self._scanner = shared.scanner
+        self._bound_s = shared.bound_s
+        self._on_closed = shared.on_closed
         self._ending: asyncio.Task[Extinguished] | None = None
         self._cpu_ticks = 0
         self._spent_ticks = 0
-        self.survivors: Sequence[ProcessInfo] = ()
         self.remains = ""
 
     @property
     def environment(self) -> Mapping[str, str]:
-        value = marker.variable_value(self._roll.identity, self.entry.run_id)
+        value = marker.variable_value(self._ownership.identity, self.entry.run_id)
         return {marker.VARIABLE: value}
 
     def launcher(self, argv: Sequence[str]) -> list[str]:
-        self.entry.launching = True
-        return launcher.session(argv, stamp=self.entry.stamp)
+        return marker.session_launcher(argv, stamp=self.entry.stamp)
 
     def adopt(self, pid: int) -> None:
         root = proc.look(pid)
         if root is not None and root.parent == os.getpid():
-            self._roll.set_root(self.entry, root)
+            self._ownership.set_root(self.entry, root)
 
     def processes(self) -> list[ProcessInfo]:
         return [proc.describe(process) for process in self._members(self._near())]
@@ -92,17 +85,16 @@ class SessionEnclosure:
         return list(ended.killed)
 
     async def _end(self) -> Extinguished:
-        self.entry.launching = False
         try:
             ended = await self._extinguish()
         except BaseException:
             self._ending = None
             raise
-        self.survivors, self.remains = tuple(ended.survivors), ended.remains
+        self.remains = ended.remains
         self.entry.ended = ended.complete
         if not ended.complete:
             self._ending = None  # another call tries again
-            warn(f"run {self.entry.run_id}", ended, self._bound_s)
+            report_incomplete(f"run {self.entry.run_id}", ended, self._bound_s)
         return ended
 
     async def _extinguish(self) -> Extinguished:
@@ -119,21 +111,25 @@ class SessionEnclosure:
     async def _find(self) -> list[Process]:
         async with self._scanner.turn:
             await asyncio.sleep(0)  # held over a turn of the loop, or nobody would queue
-            return self._members(self._near())
+            return self._to_kill(self._near())
 
     async def _find_anywhere(self) -> list[Process]:
-        return self._members(await self._scanner.fresh())
+        return self._to_kill(await self._scanner.fresh())
+
+    def _to_kill(self, result: Sorted) -> list[Process]:
+        return self._members(result)
 
     def _near(self, *, adopted_max_age_s: float = 0.0) -> Sorted:
         return self._scanner.near(self.entry, adopted_max_age_s=adopted_max_age_s)
 
+    def _is_last(self) -> bool:
+        """Whether no other run is open: what nothing tells to be another's is this one's then."""
+        others = (each for each in self._ownership.runs.values() if each is not self.entry)
+        return self.entry.root is not None and all(each.ended for each in others)
+
     def _members(self, result: Sorted) -> list[Process]:
         """What a look, partial or not, shows alive of the run; adds up its time."""
-        owners = [self.entry.run_id]
-        others = (e for e in self._roll.runs.values() if e is not self.entry and not e.ended)
-        if self.entry.root is not None and not any(others):
-            owners.append(STRAY)
-        members = result.of(*owners)
+        members = result.of(self.entry.run_id, *([STRAY] if self._is_last() else []))
         ticks = self._spent_ticks + sum(process.cpu_ticks for process in members)
         self._cpu_ticks = max(self._cpu_ticks, ticks)
         return members

@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hive_subagent.containment import pidfd, proc
+from hive_subagent.containment.interface import ProcessInfo
 from hive_subagent.containment.proc import Process
-from hive_subagent.models.session import ProcessInfo
 
 # descriptors held at once; what is beyond it comes with the next pass
 _BATCH = 256
 _BLIND_S = 0.05
-PATIENCE = 12
+BOUNDS = 12
 
 Find = Callable[[], Awaitable[Sequence[Process]]]
 Strike = Callable[[Mapping[int, Process]], None]
@@ -37,14 +37,17 @@ class Extinguished:
         return not self.survivors and not self.blind
 
     @property
+    def named_survivors(self) -> str:
+        """The survivors with their commands, by commas."""
+        return ", ".join(
+            f"{process.pid} ({process.command[: proc.COMMAND_SHOWN]})" for process in self.survivors
+        )
+
+    @property
     def remains(self) -> str:
         """What is not known to be dead, in a phrase; empty where all of it is."""
-        told = [
-            f"{process.pid} ({process.command[: proc.COMMAND_SHOWN]})" for process in self.survivors
-        ]
-        if self.blind:
-            told.append(f"what else there is, since nobody can look ({self.blind})")
-        return ", ".join(told)
+        blind = f"what else there is, since nobody can look ({self.blind})" if self.blind else ""
+        return ", ".join(filter(None, [self.named_survivors, blind]))
 
 
 def cannot_look(error: OSError) -> str:
@@ -60,7 +63,7 @@ async def extinguish(
 
     Two looks in a row, because a process can fork ahead of the place where /proc is being read
     and end behind it. `strike` is called with what is about to be killed, open by descriptor.
-    Does not raise. Gives up when nothing has died for `bound_s` seconds (and after `PATIENCE`
+    Does not raise. Gives up when nothing has died for `bound_s` seconds (and after `BOUNDS`
     times that), but not before all that was found has been sent a signal.
     """
     clock = asyncio.get_running_loop().time
@@ -73,7 +76,7 @@ async def extinguish(
         try:
             found = await (find if clean == 0 else find_anywhere)()
             blind = ""
-        except OSError as error:  # who cannot look must not say "nothing"
+        except OSError as error:  # "cannot look" is not "nothing"
             blind = cannot_look(error)
             await asyncio.sleep(_BLIND_S)
         else:
@@ -83,11 +86,22 @@ async def extinguish(
                 targets, killed, refused, timeout_s=bound_s, strike=strike
             ):
                 progress = clock()
-        if clock() - progress >= bound_s or clock() - began >= PATIENCE * bound_s:
+        if clock() - progress >= bound_s or clock() - began >= BOUNDS * bound_s:
             break
+    if blind:  # the last look that succeeded may have come before their deaths
+        found = [process for process in found if _lives(process)]
     survivors = [proc.describe(process) for process in found]
     gone = [info for key, info in killed.items() if key not in {p.key for p in found}]
     return Extinguished(gone, survivors, blind)
+
+
+def _lives(process: Process) -> bool:
+    """Whether it is not known to be dead."""
+    try:
+        now = proc.look(process.pid)
+    except OSError:
+        return True
+    return now is not None and now.key == process.key and now.alive
 
 
 async def _kill(
