@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hive_subagent.errors import ConfigurationError
 from hive_subagent.permissions import TOP, Permissions
 from hive_subagent.settings import ENV_PREFIX, Settings, load
-from hive_subagent.system.environment import is_blank
+from hive_subagent.system.operator_input import is_blank
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from support.processes import until
 from support.streams import listen
 from support.stub import HANG, script
 
-from hive_subagent.system.log_limits import ClientsGone
+from hive_subagent.system.logs import ClientsGone
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from hive_subagent.system import log_limits
-from hive_subagent.system.log_limits import FewTracebacks, Seldom
+from hive_subagent.system import logs
+from hive_subagent.system.logs import FewTracebacks, Seldom
 
 
 def record(name: str, line: int, *arguments: object) -> logging.LogRecord:
@@ -18,7 +18,7 @@ def test_a_warning_is_logged_once_and_then_counted(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
-    monkeypatch.setattr(log_limits.time, "monotonic", lambda: now)  # type: ignore[attr-defined]
+    monkeypatch.setattr(logs.time, "monotonic", lambda: now)  # type: ignore[attr-defined]
     seldom = Seldom(logging.getLogger("a"), period_s=60)
     for number in range(1000):
         seldom.warning("too many: %d", number)
@@ -36,7 +36,7 @@ def test_of_each_place_in_a_library_ten_records_a_minute_get_through(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 0.0
-    monkeypatch.setattr(log_limits.time, "monotonic", lambda: now)  # type: ignore[attr-defined]
+    monkeypatch.setattr(logs.time, "monotonic", lambda: now)  # type: ignore[attr-defined]
     few = FewTracebacks()
     for line in (1, 2):
         passed = [few.filter(record("asyncio", line, number)) for number in range(100)]

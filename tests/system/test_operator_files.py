@@ -13,7 +13,7 @@ from hive_subagent.delegation.roles import read_roles
 from hive_subagent.errors import ConfigurationError
 from hive_subagent.server.guards import read_token
 from hive_subagent.settings import load
-from hive_subagent.system.operator_files import read_given
+from hive_subagent.system.operator_input import read_given
 
 READERS: dict[str, Callable[[Path], object]] = {
     "settings": load,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hive_subagent.system.sizes import parse_size
+from hive_subagent.system.operator_input import parse_size
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ import pytest
 from support import rpc
 from support.daemon import Daemon
 
-from hive_subagent.system.log_writer import LogWriter
-from hive_subagent.system.logs import BackgroundHandler
+from hive_subagent.system.logs import BackgroundHandler, LogWriter
 
 PIPE_BYTES = 64 * 1024
 
@@ -88,7 +87,7 @@ def test_what_was_dropped_is_counted_and_reported_once_somebody_reads() -> None:
             break
         kept += 1
     assert each == (
-        f"WARNING hive_subagent.system.log_writer: {fits_at_least + 100 - kept} lines before"
+        f"WARNING hive_subagent.system.logs: {fits_at_least + 100 - kept} lines before"
         " this one were dropped\n"
     )
     assert kept >= PIPE_BYTES // 1000

@@ -50,9 +50,13 @@ from hive_subagent.sessions.registry import Registry
 from hive_subagent.sessions.service import SessionService
 from hive_subagent.sessions.store import SessionStore
 from hive_subagent.settings import Settings, load
-from hive_subagent.system import environment, logs
-from hive_subagent.system.directories import check_own_directory
-from hive_subagent.system.instance import lock_directory, make_way, state_identity
+from hive_subagent.system import logs, operator_input
+from hive_subagent.system.instance import (
+    check_own_directory,
+    lock_directory,
+    make_way,
+    state_identity,
+)
 from hive_subagent.system.private_files import private_directory, write_private
 from hive_subagent.system.sanitize import on_one_line
 from hive_subagent.system.sockdiag import SocketDiagnostics
@@ -86,7 +90,7 @@ def main() -> int:
         codecs.lookup(codec)
     try:
         settings = load(arguments.config, host=arguments.host, port=arguments.port)
-        for line in environment.warnings(os.environ, Settings.model_fields):
+        for line in operator_input.warnings(os.environ, Settings.model_fields):
             log.warning("%s", line)
         anyio.run(serve, settings)
     except (ConfigurationError, PortTaken) as error:

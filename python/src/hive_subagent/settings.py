@@ -32,12 +32,17 @@ from pydantic_settings import (
 
 from hive_subagent.errors import ConfigurationError
 from hive_subagent.permissions import PermissionMode, Permissions
-from hive_subagent.system import environment
-from hive_subagent.system.environment import first_set, is_blank, set_variables
-from hive_subagent.system.operator_files import absolute_path, read_given
-from hive_subagent.system.sizes import parse_size
+from hive_subagent.system import operator_input
+from hive_subagent.system.operator_input import (
+    absolute_path,
+    first_set,
+    is_blank,
+    parse_size,
+    read_given,
+    set_variables,
+)
 
-ENV_PREFIX = environment.PREFIX
+ENV_PREFIX = operator_input.PREFIX
 _CONFIG_DIR = "CLAUDE_CONFIG_DIR"
 
 

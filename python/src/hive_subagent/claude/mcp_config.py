@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
 from hive_subagent.errors import ConfigurationError, Refused
-from hive_subagent.system.operator_files import read_given
+from hive_subagent.system.operator_input import read_given
 from hive_subagent.system.private_files import private_directory, write_private
 
 log = logging.getLogger(__name__)

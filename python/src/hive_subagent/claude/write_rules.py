@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hive_subagent.permissions import is_about_writing
-from hive_subagent.system.operator_files import read_given
+from hive_subagent.system.operator_input import read_given
 
 MANAGED = Path("/etc/claude-code/managed-settings.json")
 """The administrator's settings, which hold whatever `--setting-sources` says."""

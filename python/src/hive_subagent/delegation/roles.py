@@ -14,7 +14,7 @@ from typing import get_args
 
 from hive_subagent.errors import ConfigurationError
 from hive_subagent.permissions import READ_APPROVALS, PermissionMode, Permissions
-from hive_subagent.system.operator_files import read_given
+from hive_subagent.system.operator_input import read_given
 
 SHIPPED = Path(__file__).parent / "roles"
 

@@ -17,7 +17,7 @@ import anyio
 from hive_subagent.errors import ConfigurationError, Refused, SubagentError
 from hive_subagent.models.notices import Notice
 from hive_subagent.system.blocking import in_thread
-from hive_subagent.system.operator_files import absolute_path
+from hive_subagent.system.operator_input import absolute_path
 from hive_subagent.system.private_files import write_private
 
 ANSWER_TIMEOUT_S = 10.0

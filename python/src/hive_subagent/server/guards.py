@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hive_subagent.errors import ConfigurationError
 from hive_subagent.server.connections import mark_proven
-from hive_subagent.system.operator_files import read_given
+from hive_subagent.system.operator_input import read_given
 
 log = logging.getLogger(__name__)
 

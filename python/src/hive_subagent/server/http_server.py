@@ -27,7 +27,7 @@ from hive_subagent.server.connections import (
     most_connections,
 )
 from hive_subagent.server.timeouts import HEADER_S, TimedProtocol
-from hive_subagent.system.log_limits import Seldom
+from hive_subagent.system.logs import Seldom
 from hive_subagent.system.sockdiag import SocketDiagnostics
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from hive_subagent.errors import Refused
 from hive_subagent.sessions import checks, paths
 from hive_subagent.sessions.store import SessionRecord
 from hive_subagent.settings import Settings
-from hive_subagent.system.sizes import parse_size
+from hive_subagent.system.operator_input import parse_size
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,8 @@
-"""What makes one daemon this daemon: its locks and its identity."""
+"""What makes a daemon the only one of its kind: its own directories, their locks, its identity.
+
+A directory of its own is made private (0700). Done to `/`, to a home, or to a folder with other
+people's files, that locks everybody else out.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,10 @@ import fcntl
 import json
 import logging
 import os
+import pwd
 import re
 import secrets
+import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -15,14 +21,86 @@ from types import TracebackType
 from typing import Any, Self
 
 from hive_subagent.errors import ConfigurationError
-from hive_subagent.system.directories import LOCK_NAME
+from hive_subagent.system.operator_input import first_set
 from hive_subagent.system.private_files import make_ours, read_ours, reason_of, write_private
+
+LOCK_NAME = "daemon.lock"
+
+_OURS = {
+    LOCK_NAME,
+    "identity",
+    "names",
+    "owed",
+    "owner-token",
+    "runtime",
+    "sessions",
+    "todos",
+    "channels",
+    "daemon.json",
+    "daemon.json.trial",
+    "mcp",
+    "operator.sock",
+}
 
 IDENTITY_NAME = "identity"
 
 _IDENTITY = re.compile(rb"[0-9a-f]{32}")
 
 logger = logging.getLogger(__name__)
+
+
+def check_own_directory(key: str, path: Path) -> None:
+    """Raise ConfigurationError unless `path` is new, empty, or a directory of this daemon.
+
+    `key` is the setting that names it. Nothing is changed.
+    """
+    try:
+        found = os.stat(path)
+        names = os.listdir(path)
+    except (OSError, ValueError):
+        return  # it is new, or making it private will say what is wrong with it
+    for home in _homes():
+        if any(_is(found, place) for place in (home, *home.parents)):
+            what = "a home directory" if _is(found, home) else "above a home directory"
+            raise ConfigurationError(
+                f"{key} {path} is {what} and would be closed to everybody else;"
+                " name a directory of its own"
+            )
+    foreign = sorted(name for name in names if not _is_ours(name))
+    if foreign and not (_was_used(path) and stat.S_IMODE(found.st_mode) == 0o700):
+        raise ConfigurationError(
+            f"{key} {path} holds files that are not the daemon's ({foreign[0]!r});"
+            " name a new or an empty directory"
+        )
+
+
+def _homes() -> list[Path]:
+    homes = [first_set(os.environ, "HOME")]
+    with suppress(KeyError):  # this user has no entry
+        homes.append(pwd.getpwuid(os.geteuid()).pw_dir)
+    # "/" is above every home; with it there is at least one
+    return [Path(home) for home in (*homes, "/") if home and os.path.isabs(home)]
+
+
+def _is(found: os.stat_result, place: Path) -> bool:
+    try:
+        return os.path.samestat(found, os.stat(place))
+    except OSError:
+        return False
+
+
+def _is_ours(name: str) -> bool:
+    # write_private leaves a draft behind when it is killed
+    return name in _OURS or (name.startswith(".") and name.endswith(".tmp"))
+
+
+def _was_used(path: Path) -> bool:
+    """Whether a daemon of this user has had it."""
+    try:
+        lock = os.lstat(path / LOCK_NAME)
+    except OSError:
+        return False
+    return stat.S_ISREG(lock.st_mode) and lock.st_uid == os.geteuid()
 
 
 class HeldLock:
@@ -32,7 +110,7 @@ class HeldLock:
         self._descriptor = descriptor
 
     def release(self) -> None:
-        """Give it free, again is harmless; the file stays: removing it would let two in at once."""
+        """Release it; again is harmless. The file stays: removing it would let two in at once."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -67,7 +145,7 @@ def lock_directory(path: Path, about: dict[str, Any]) -> HeldLock:
         os.ftruncate(descriptor, 0)
         os.write(descriptor, json.dumps({**about, "pid": os.getpid()}).encode() + b"\n")
     except BlockingIOError:
-        holder = lock_holder(descriptor) or _noted_pid(descriptor)
+        holder = _noted_pid(descriptor)
         os.close(descriptor)
         if holder == os.getpid():
             raise ConfigurationError(
@@ -89,20 +167,17 @@ def lock_directory(path: Path, about: dict[str, Any]) -> HeldLock:
 
 def lock_holder(descriptor: int) -> int | None:
     """The pid that holds a flock on this open file, as far as the kernel tells; else None."""
-    wanted = os.fstat(descriptor)
-    device = f"{os.major(wanted.st_dev):02x}:{os.minor(wanted.st_dev):02x}"
-    holders: dict[str, int] = {}
+    inode = str(os.fstat(descriptor).st_ino)
+    holders = set()
     with suppress(OSError):
         for line in Path("/proc/locks").read_text().splitlines():
-            # "1: FLOCK  ADVISORY  WRITE 4242 fe:00:1234 0 EOF"; waiters have "->" after the number
+            # "1: FLOCK  ADVISORY  WRITE 4242 fe:00:1234 0 EOF"; waiters have "->" after the number.
+            # btrfs and overlayfs show another device there than fstat does
             fields = line.split()
-            if len(fields) == 8 and fields[1] == "FLOCK":
-                where, _, inode = fields[5].rpartition(":")
-                if inode == str(wanted.st_ino) and fields[4].isdecimal():
-                    holders[where] = int(fields[4])
-    # btrfs and overlayfs show another device there than fstat does
-    pid = holders.get(device) or (next(iter(holders.values())) if len(holders) == 1 else 0)
-    return pid or None  # 0: the holder lives in a pid namespace that we do not see
+            if len(fields) == 8 and fields[1] == "FLOCK" and fields[5].endswith(f":{inode}"):
+                holders.add(int(fields[4]))
+    # 0: the holder lives in a pid namespace that we do not see
+    return (holders.pop() or None) if len(holders) == 1 else None
 
 
 def _noted_pid(descriptor: int) -> int | None:

@@ -15,7 +15,7 @@ from support.unusable import run
 from hive_subagent.errors import ConfigurationError
 from hive_subagent.outbox.sinks import parse_sink
 from hive_subagent.settings import ENV_PREFIX, Settings, load
-from hive_subagent.system import environment
+from hive_subagent.system import operator_input
 
 DIRECTORIES = ("CLAUDE_CONFIG_DIR", "STATE_DIRECTORY", "RUNTIME_DIRECTORY")
 XDG = ("XDG_STATE_HOME", "XDG_RUNTIME_DIR")
@@ -169,7 +169,7 @@ def test_unknown_variables_are_reported_with_the_name_that_was_meant() -> None:
         "HIVE_SUBAGENT_STUB_VERSION": "2.1.197",
         "PATH": "/somewhere",
     }
-    lines = environment.warnings(given, Settings.model_fields)
+    lines = operator_input.warnings(given, Settings.model_fields)
     assert [line.partition(" ")[0] for line in lines] == [
         "HIVE_SUBAGENT_AUTH_TOKEN",
         "HIVE_SUBAGENT_SETTING_SOURCES",
