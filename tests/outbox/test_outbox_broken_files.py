@@ -39,7 +39,7 @@ def test_a_broken_file_is_set_aside_whole_and_told(
     for name in ("r1.json.broken", "r1.json.2.broken"):
         (directory / name).write_text("older")
     (directory / "r1.json").write_bytes(content)
-    Outbox(tmp_path, [Place("p")]).owe("good", {})
+    Outbox(tmp_path, [Place("p")]).promise("good", {})
     outbox = Outbox(tmp_path, [Place("p")])
     assert [run.run_id for run in outbox.load_unfinished()] == ["good"]
     assert outbox.pending == 0
@@ -83,8 +83,8 @@ async def test_a_file_that_vanishes_or_breaks_while_it_waits_is_dropped(
     place = Place("p")
     outbox = Outbox(tmp_path, [place])
     for run_id in ("broken", "gone", "good"):
-        outbox.owe(run_id, {})
-        outbox.settle(run_id, make_notice(run_id))
+        outbox.promise(run_id, {})
+        outbox.fulfil(run_id, make_notice(run_id))
     (tmp_path / "owed" / "broken.json").write_text("{")
     (tmp_path / "owed" / "gone.json").unlink()
     await outbox.drain(10)

@@ -68,13 +68,13 @@ def mortality(once: Mortality, monkeypatch: pytest.MonkeyPatch) -> Mortality:
 
 async def live(outbox: Outbox, done: set[str]) -> None:
     for run_id in ("r1", "r2", "r3"):
-        outbox.owe(run_id, {"name": run_id})
-        done.add(f"owe {run_id}")
+        outbox.promise(run_id, {"name": run_id})
+        done.add(f"promise {run_id}")
     outbox.cancel("r2")
     done.add("cancel r2")
     for run_id in ("r1", "r3"):
-        outbox.settle(run_id, make_notice(run_id, text="as it was"))
-        done.add(f"settle {run_id}")
+        outbox.fulfil(run_id, make_notice(run_id, text="as it was"))
+        done.add(f"fulfil {run_id}")
         try:
             await outbox.drain(10)
         except BaseExceptionGroup as group:
@@ -85,7 +85,7 @@ async def recover(state_dir: Path, places: list[Place]) -> None:
     outbox = Outbox(state_dir, places)
     for run in outbox.load_unfinished():
         assert run.payload == {"name": run.run_id}
-        outbox.settle(run.run_id, make_notice(run.run_id, text="the daemon stopped"))
+        outbox.fulfil(run.run_id, make_notice(run.run_id, text="the daemon stopped"))
     await outbox.drain(10)
     assert outbox.pending == 0
 
@@ -119,7 +119,7 @@ async def test_a_death_at_any_change_to_the_disk_loses_nothing(
         for place in places:
             told = Counter(notice.id for notice in place.received)
             for run_id in ("r1", "r3"):
-                if f"owe {run_id}" in done:
+                if f"promise {run_id}" in done:
                     assert told[run_id] >= 1
                 if place.key in kept.get(run_id, []):
                     assert told[run_id] == told_before[place.key][run_id] == 1
@@ -130,7 +130,7 @@ async def test_a_death_at_any_change_to_the_disk_loses_nothing(
         for run_id in ("r1", "r3"):
             texts = {n.text for place in places for n in place.received if n.id == run_id}
             assert len(texts) <= 1
-            if f"settle {run_id}" in done:
+            if f"fulfil {run_id}" in done:
                 assert texts == {"as it was"}
         assert list((state_dir / "owed").iterdir()) == []
     assert deaths >= 15
@@ -160,13 +160,13 @@ class Owing(RuleBasedStateMachine):
     def end(self, run_id: str, text: str) -> None:
         self.running.remove(run_id)
         self.expected[run_id] = text
-        assert self.outbox.settle(run_id, make_notice(run_id, text=text))
+        assert self.outbox.fulfil(run_id, make_notice(run_id, text=text))
 
     @rule()
     def answer_well(self) -> None:
         self.count += 1
         self.running.append(f"r{self.count}")
-        self.outbox.owe(f"r{self.count}", {})
+        self.outbox.promise(f"r{self.count}", {})
 
     @precondition(lambda self: self.running)
     @rule(data=st.data())

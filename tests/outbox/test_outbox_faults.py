@@ -48,8 +48,8 @@ async def test_a_file_that_cannot_be_read_now_stays_and_is_taken_up_later(
     place.mood = "is away"
     before = Outbox(tmp_path, [place])
     for run_id in ("ended", "running"):
-        before.owe(run_id, {})
-    before.settle("ended", make_notice("ended"))
+        before.promise(run_id, {})
+    before.fulfil("ended", make_notice("ended"))
     place.mood = "takes"
     outbox = Outbox(tmp_path, [place])
     unlucky = Unlucky(monkeypatch, "ended", "running")
@@ -66,12 +66,12 @@ async def test_a_file_that_cannot_be_read_now_stays_and_is_taken_up_later(
 
 def test_a_folder_that_cannot_be_read_now_is_read_later(tmp_path: Path) -> None:
     """Issue 10, 1."""
-    Outbox(tmp_path, []).owe("r1", {})
+    Outbox(tmp_path, []).promise("r1", {})
     outbox = Outbox(tmp_path, [])
     with no_descriptors():
         assert outbox.load_unfinished() == []
     assert not outbox.complete
-    outbox.owe("r2", {})
+    outbox.promise("r2", {})
     assert [run.run_id for run in outbox.load_unfinished()] == ["r1"]
     assert outbox.complete
 
@@ -83,8 +83,8 @@ async def test_a_notice_that_cannot_be_read_while_it_waits_is_delivered_later(
     place = Place("p")
     outbox = Outbox(tmp_path, [place], first_pause_s=0.01)
     for run_id in ("r1", "r2"):
-        outbox.owe(run_id, {})
-        outbox.settle(run_id, make_notice(run_id))
+        outbox.promise(run_id, {})
+        outbox.fulfil(run_id, make_notice(run_id))
     unlucky = Unlucky(monkeypatch, "r1")
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(outbox.run)
@@ -124,9 +124,9 @@ def test_the_file_of_a_newer_version_stays_as_it_is(
 def test_an_ending_needs_no_descriptor(tmp_path: Path) -> None:
     """Issue 10, 3: the descriptor is there since the promise."""
     outbox = Outbox(tmp_path, [Place("p")])
-    outbox.owe("r1", {})
+    outbox.promise("r1", {})
     with no_descriptors():
-        assert outbox.settle("r1", make_notice("r1"), ENDING)
+        assert outbox.fulfil("r1", make_notice("r1"), ENDING)
     assert outbox.unsaved == 0
     assert entry(tmp_path, "r1")["notice"]["text"] == "it ended"
     assert Outbox(tmp_path, []).load_unfinished() == []
@@ -141,10 +141,10 @@ def disk(tmp_path: Path) -> Any:
 async def test_an_ending_has_room_on_a_full_disk(disk: SmallDisk) -> None:
     """Issue 10, 3: the next daemon told the run as killed, since only its promise was there."""
     outbox = Outbox(disk.path, [Place("p")])
-    outbox.owe("r1", {})
+    outbox.promise("r1", {})
     disk.fill()
     notice = make_notice("r1", text="x" * 20_000)
-    assert outbox.settle("r1", notice, ENDING)
+    assert outbox.fulfil("r1", notice, ENDING)
     assert outbox.unsaved == 0
     place = Place("p")
     after = Outbox(disk.path, [place])
@@ -165,10 +165,10 @@ async def test_an_ending_that_is_longer_than_its_room_is_cut_on_a_full_disk_only
     place = Place("p")
     place.mood = "is away"
     outbox = Outbox(disk.path, [place])
-    outbox.owe("r1", {})
+    outbox.promise("r1", {})
     disk.fill()
     notice = make_notice("r1", text="x" * 2 * ROOM)
-    assert outbox.settle("r1", notice)
+    assert outbox.fulfil("r1", notice)
     assert outbox.unsaved == 1
     cut = entry(disk.path, "r1")["notice"]
     assert (cut["kind"], cut["text"]) == ("finished", "x" * 1000 + "\n(cut: the disk was full)")
@@ -185,29 +185,29 @@ def test_a_promise_without_room_for_its_ending_is_refused(disk: SmallDisk) -> No
     outbox = Outbox(disk.path, [Place("p")])
     disk.fill()
     with pytest.raises(Exception, match="No space left on device; make room"):
-        outbox.owe("r1", {})
+        outbox.promise("r1", {})
     assert list((disk.path / "owed").iterdir()) == []
 
 
 def test_a_promise_is_replaced_on_a_full_disk_and_keeps_its_room(disk: SmallDisk) -> None:
     """Issue 10, 3: what a delegation has done so far."""
     outbox = Outbox(disk.path, [Place("p")])
-    outbox.owe("r1", {"ended": 0})
+    outbox.promise("r1", {"ended": 0})
     disk.fill()
-    outbox.owe("r1", {"ended": 1})
+    outbox.promise("r1", {"ended": 1})
     [found] = Outbox(disk.path, []).load_unfinished()
     assert found.payload == {"ended": 1}
-    assert outbox.settle("r1", make_notice("r1"))
+    assert outbox.fulfil("r1", make_notice("r1"))
     assert entry(disk.path, "r1")["state"] == "owed"
 
 
-async def test_a_run_of_an_earlier_daemon_is_settled_on_a_full_disk(disk: SmallDisk) -> None:
+async def test_a_run_of_an_earlier_daemon_is_fulfilled_on_a_full_disk(disk: SmallDisk) -> None:
     """Issue 10, 3."""
-    Outbox(disk.path, []).owe("r1", {})
+    Outbox(disk.path, []).promise("r1", {})
     disk.fill()
     outbox = Outbox(disk.path, [Place("p")])
     assert len(outbox.load_unfinished()) == 1
-    assert outbox.settle("r1", make_notice("r1"))
+    assert outbox.fulfil("r1", make_notice("r1"))
     assert outbox.unsaved == 0
     assert Outbox(disk.path, []).load_unfinished() == []
 
@@ -219,11 +219,11 @@ async def test_a_notice_that_was_not_saved_is_saved_once_the_disk_takes_it(
     place = Place("p")
     place.mood = "is away"
     outbox = Outbox(tmp_path, [place], first_pause_s=0.01)
-    outbox.owe("r1", {})
+    outbox.promise("r1", {})
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(outbox.run)
         with no_room_for_files():
-            outbox.settle("r1", make_notice("r1"))
+            outbox.fulfil("r1", make_notice("r1"))
             assert outbox.unsaved == 1
             outbox.report_unsaved()
         await until(lambda: outbox.unsaved == 0)
@@ -239,14 +239,14 @@ async def test_a_file_that_cannot_be_removed_is_removed_later(
     place = Place("p")
     outbox = Outbox(tmp_path, [place])
     for run_id in ("told", "refused"):
-        outbox.owe(run_id, {})
+        outbox.promise(run_id, {})
     with monkeypatch.context() as broken:
 
         def fail(path: Path, missing_ok: bool = False) -> None:
             raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
 
         broken.setattr(Path, "unlink", fail)
-        outbox.settle("told", make_notice("told"))
+        outbox.fulfil("told", make_notice("told"))
         outbox.cancel("refused")
         await outbox.drain(10)
     assert len(os.listdir(tmp_path / "owed")) == 2
@@ -259,7 +259,7 @@ def test_the_identities_of_runs_are_found_in_their_files(tmp_path: Path) -> None
     """Issue 10, 6."""
     assert identities_in(tmp_path) == []
     for number, identity in enumerate(["a" * 32, "", "b" * 32, "a" * 32]):
-        Outbox(tmp_path, [], identity=identity).owe(f"r{number}", {})
+        Outbox(tmp_path, [], identity=identity).promise(f"r{number}", {})
     (tmp_path / "owed" / "r9.json").write_text("{")
     assert identities_in(tmp_path) == ["a" * 32, "b" * 32]
     assert (tmp_path / "owed" / "r9.json").exists()
@@ -276,7 +276,7 @@ def test_where_nothing_can_be_reserved_a_notice_is_promised_all_the_same(
 
     monkeypatch.setattr(os, "posix_fallocate", refuse)
     outbox = Outbox(tmp_path, [Place("p")])
-    outbox.owe("r1", {"name": "child"})
+    outbox.promise("r1", {"name": "child"})
     assert entry(tmp_path, "r1")["state"] == "running"
-    assert outbox.settle("r1", make_notice("r1"))
+    assert outbox.fulfil("r1", make_notice("r1"))
     assert entry(tmp_path, "r1")["state"] == "owed"

@@ -24,7 +24,7 @@ async def test_a_full_disk_keeps_no_daemon_from_telling_what_it_found(tmp_path: 
     """R17: it ended with a traceback, at every start, for as long as the disk was full."""
     records = SessionStore(tmp_path)
     records.save(SessionRecord(name="lint", session_id=SESSION_ID, dir=str(tmp_path), ours=True))
-    Outbox(tmp_path, []).owe(RUN_ID, {"name": "lint", "session_id": SESSION_ID})
+    Outbox(tmp_path, []).promise(RUN_ID, {"name": "lint", "session_id": SESSION_ID})
     outbox = Outbox(tmp_path, [DirSink(tmp_path / "todos")])
 
     recovery = Recovery(records, outbox, tmp_path / "claude", lambda left: None)
@@ -51,7 +51,7 @@ async def test_a_report_file_that_hangs_holds_up_its_own_ending_alone(
     records = SessionStore(tmp_path)
     record = SessionRecord(name="lint", session_id=SESSION_ID, dir=str(tmp_path), ours=True)
     records.save(record.model_copy(update={"report_file": str(tmp_path / "report.md")}))
-    Outbox(tmp_path, []).owe(RUN_ID, {"name": "lint", "session_id": SESSION_ID})
+    Outbox(tmp_path, []).promise(RUN_ID, {"name": "lint", "session_id": SESSION_ID})
     outbox = Outbox(tmp_path, [DirSink(tmp_path / "todos")])
     recovery = Recovery(records, outbox, tmp_path / "claude", lambda left: None)
     async with anyio.create_task_group() as tasks:

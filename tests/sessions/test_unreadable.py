@@ -159,7 +159,7 @@ async def test_nothing_is_said_of_a_run_whose_record_cannot_be_read_now(
     record = kept(tmp_path)
     state = tmp_path / "state"
     promised = Outbox(state, [])
-    promised.owe("r1", {"name": "child", "session_id": record.session_id})
+    promised.promise("r1", {"name": "child", "session_id": record.session_id})
     outbox = Outbox(state, [])
     recovery = Recovery(SessionStore(state), outbox, tmp_path / "claude", lambda left: None)
     with monkeypatch.context() as broken:

@@ -54,7 +54,7 @@ class Delegation:
         payload = {"name": self.id, "session_id": "", KIND: kept}
         # all children in one file, and once more as they ended
         room = ROOM * (1 + len(records))
-        self._executor.outbox.owe(self._notice_id, payload, room=room)
+        self._executor.outbox.promise(self._notice_id, payload, room=room)
 
     def keep(self) -> None:
         """Write down how those ended that have, where their own records will not say it."""
@@ -189,7 +189,7 @@ class Delegation:
             config_dir=self._executor.settings.claude_config_dir,
             at=now(),
         )
-        self._executor.outbox.settle(self._notice_id, written)
+        self._executor.outbox.fulfil(self._notice_id, written)
         log.info("delegation %s ended", self.id)
         # it can be asked for long after; its runs are let go
         self._views, self._died = self.views(), self.died()

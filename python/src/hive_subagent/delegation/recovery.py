@@ -60,7 +60,7 @@ def recover_delegation(
         at=now(),
     )
     log.warning("delegation %s died with the daemon before this one", name)
-    outbox.settle(one.run_id, written)
+    outbox.fulfil(one.run_id, written)
 
 
 KIND = "delegation"

@@ -42,9 +42,9 @@ logger = logging.getLogger(__name__)
 class Outbox:
     """The notices of one state directory and the sinks they go to.
 
-    `owe`, `settle` and `cancel` write before they return and never wait, so no cancellation can
+    `promise`, `fulfil` and `cancel` write before they return and never wait, so no cancellation can
     come between a run's end and its record. What the disk refuses after that is kept in memory and
-    tried again by `run`. Start it as: `load_unfinished`, `settle` those, `run`. Stop it as:
+    tried again by `run`. Start it as: `load_unfinished`, `fulfil` those, `run`. Stop it as:
     `drain`, then cancel `run`, then `report_unsaved`.
     """
 
@@ -68,7 +68,7 @@ class Outbox:
         self._newer: set[str] = set()
         self._listed = False
         self._found: list[Owed] = []
-        self._flushers = {
+        self._deliveries = {
             sink.key: Delivery(
                 sink,
                 read=self._read_notice,
@@ -82,7 +82,7 @@ class Outbox:
     @property
     def pending(self) -> int:
         """How many notices at least one sink has not taken yet."""
-        return len(set().union(*(flusher.waiting for flusher in self._flushers.values())))
+        return len(set().union(*(delivery.waiting for delivery in self._deliveries.values())))
 
     @property
     def set_aside(self) -> int:
@@ -104,7 +104,7 @@ class Outbox:
         """Whether everything that an earlier daemon left has been read."""
         return self._listed and not self._unread
 
-    def owe(self, run_id: str, payload: Mapping[str, Any], *, room: int = ROOM) -> None:
+    def promise(self, run_id: str, payload: Mapping[str, Any], *, room: int = ROOM) -> None:
         """Promise one notice for this run; `payload` (JSON) comes back after a crash.
 
         Call it just before the caller is answered well; again, it replaces the payload. `room`:
@@ -113,17 +113,20 @@ class Outbox:
         """
         before = self._running.get(run_id)
         try:
-            journal = self._files.promise(run_id, payload, room=room)
+            try:
+                journal = self._files.promise(run_id, payload, room=room)
+            except OSError:
+                if before is None:
+                    raise
+                before.append(self._files.promised(payload))
+                return
         except OSError as error:
-            if before is None:
-                raise self._unwritable(error) from None
-            self._replace(before, payload)
-            return
+            raise self._unwritable(error) from None
         try:
             self._files.sync()
         except OSError as error:
             if before is None:
-                # it is there, and after a crash it would be told
+                # it is there, and the next daemon would report it after a crash
                 journal.close()
                 self._backlog.remove(run_id)
                 raise self._unwritable(error) from None
@@ -132,12 +135,6 @@ class Outbox:
             before.close()
         self._running[run_id] = journal
         self._backlog.forget(run_id)
-
-    def _replace(self, journal: Journal, payload: Mapping[str, Any]) -> None:
-        try:
-            journal.append(self._files.promised(payload))
-        except OSError as error:
-            raise self._unwritable(error) from None
 
     def _unwritable(self, error: OSError) -> Refused:
         return Refused(
@@ -151,12 +148,12 @@ class Outbox:
             self._close(run_id)
             self._backlog.remove(run_id, durable=True)
 
-    def settle(self, run_id: str, notice: Notice, ending: Mapping[str, Any] | None = None) -> bool:
+    def fulfil(self, run_id: str, notice: Notice, ending: Mapping[str, Any] | None = None) -> bool:
         """The run ended: keep its notice (whose id is `run_id`), then deliver it in the background.
 
         `ending` (JSON) is kept with it until `ending_kept`, and comes back from `endings_found`
         after a crash. False, and nothing is done, for a run that is not owed: never promised,
-        cancelled, settled.
+        cancelled, fulfilled.
         """
         if notice.id != run_id:
             raise ValueError(f"notice {notice.id!r} is not the one of run {run_id!r}")
@@ -165,11 +162,11 @@ class Outbox:
         owed = Owed(notice=notice, ending=None if ending is None else dict(ending))
         if ending is not None:
             self._endings.add(run_id)
-        if self._flushers or ending is not None:
+        if self._deliveries or ending is not None:
             self._keep(run_id, owed)
         self._close(run_id)
-        for flusher in self._flushers.values():
-            flusher.add(run_id, notice.at)
+        for delivery in self._deliveries.values():
+            delivery.add(run_id, notice.at)
         self._release(run_id)
         return True
 
@@ -183,7 +180,7 @@ class Outbox:
     def load_unfinished(self) -> list[Unfinished]:
         """Take up what an earlier daemon left, with `state_dir` locked.
 
-        Undelivered notices are queued; returned are the runs still marked running, to be settled.
+        Undelivered notices are queued; returned are the runs still marked running, to be fulfilled.
         A file that makes no sense is renamed to `.broken` and reported in the log. One that cannot
         be read now stays: call this again while `complete` is false, for what was found since.
         """
@@ -195,7 +192,7 @@ class Outbox:
         self._listed = True
         unfinished = []
         for run_id in wanted:
-            if self._knows(run_id):
+            if self._waits(run_id) or run_id in self._running or self._backlog.holds(run_id):
                 continue
             entry = self._take_up(run_id)
             if isinstance(entry, Unfinished):
@@ -213,8 +210,8 @@ class Outbox:
     async def run(self) -> None:
         """Deliver until cancelled: one task per sink, however many notices wait."""
         async with anyio.create_task_group() as tasks:
-            for flusher in self._flushers.values():
-                tasks.start_soon(flusher.run)
+            for delivery in self._deliveries.values():
+                tasks.start_soon(delivery.run)
             tasks.start_soon(self._backlog.run, *self._pauses_s)
 
     async def drain(self, timeout_s: float) -> None:
@@ -222,8 +219,8 @@ class Outbox:
         self._backlog.retry()
         with anyio.move_on_after(timeout_s):
             async with anyio.create_task_group() as tasks:
-                for flusher in self._flushers.values():
-                    tasks.start_soon(flusher.drain)
+                for delivery in self._deliveries.values():
+                    tasks.start_soon(delivery.drain)
         self._backlog.retry()
 
     def report_unsaved(self) -> None:
@@ -258,21 +255,20 @@ class Outbox:
             self._unread.add(run_id)
         return None
 
-    def _knows(self, run_id: str) -> bool:
-        waits = any(run_id in flusher.waiting for flusher in self._flushers.values())
-        return waits or run_id in self._running or self._backlog.holds(run_id)
+    def _waits(self, run_id: str) -> bool:
+        return any(run_id in delivery.waiting for delivery in self._deliveries.values())
 
     def _queue(self, owed: Owed) -> None:
         run_id = owed.notice.id
         if owed.ending is not None:
             self._found.append(owed)
-        if not self._flushers:
+        if not self._deliveries:
             return  # it waits for a daemon that has sinks
         if owed.ending is not None:
             self._endings.add(run_id)
-        for key, flusher in self._flushers.items():
+        for key, delivery in self._deliveries.items():
             if key not in owed.accepted:
-                flusher.add(run_id, owed.notice.at)
+                delivery.add(run_id, owed.notice.at)
         self._release(run_id)
 
     def _read_notice(self, run_id: str) -> Notice | None:
@@ -290,7 +286,7 @@ class Outbox:
 
     def _taken(self, run_id: str) -> set[str]:
         """The sinks of this daemon that have the notice."""
-        return {key for key, flusher in self._flushers.items() if run_id not in flusher.waiting}
+        return {key for key, delivery in self._deliveries.items() if run_id not in delivery.waiting}
 
     def _note_accepted(self, run_id: str) -> None:
         """Remember which sinks have it; the last one to take it removes the file."""
@@ -299,8 +295,7 @@ class Outbox:
 
     def _release(self, run_id: str) -> bool:
         """Remove the file of a run once nobody needs it any more; whether that is so."""
-        waits = any(run_id in flusher.waiting for flusher in self._flushers.values())
-        if waits or run_id in self._endings:
+        if self._waits(run_id) or run_id in self._endings:
             return False
         self._backlog.remove(run_id)
         return True

@@ -16,9 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from hive_subagent.models.notices import Notice
 from hive_subagent.outbox.journal import Journal, lines_of
@@ -49,12 +49,13 @@ class NewerVersion(Exception):
     """A newer version of the daemon wrote this file; the text says which."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Unfinished:
     """A run that an earlier daemon left running.
 
-    `payload` is what was given to `owe`, `identity` that of the state directory then, `at` when the
-    notice was promised (RFC 3339, UTC); the last two are empty where an older version wrote it.
+    `payload` is what was given to `Outbox.promise`, `identity` that of the state directory then,
+    `at` when the notice was promised (RFC 3339, UTC); the last two are empty where an older version
+    wrote it.
     """
 
     run_id: str
@@ -149,7 +150,7 @@ class OwedFiles:
             return _decode(run_id, read_ours(file))
         except FileNotFoundError:
             logger.warning("notice %s is gone: somebody removed %s", run_id, file)
-        except (Unusable, ValueError, KeyError, TypeError, RecursionError) as error:
+        except (Unusable, ValueError, RecursionError) as error:
             self._set_aside(file, error)
         return None
 
@@ -174,7 +175,7 @@ def identities_in(state_dir: Path) -> list[str]:
     found: dict[str, None] = {}
     with suppress(OSError):
         for file in sorted((state_dir / "owed").glob("*.json")):
-            with suppress(OSError, ValueError, KeyError, TypeError, RecursionError, NewerVersion):
+            with suppress(OSError, ValueError, RecursionError, NewerVersion):
                 entry = _decode(file.stem, read_ours(file))
                 if isinstance(entry, Unfinished) and entry.identity:
                     found[entry.identity] = None
@@ -262,30 +263,39 @@ def _last(content: bytes) -> dict[str, Any]:
     raise trouble
 
 
+class _Promise(BaseModel):
+    version: int = 1
+    state: Literal["running"]
+    payload: dict[str, Any]
+    identity: str = ""
+    at: str = ""
+
+
+class _Written(BaseModel):
+    version: int = 1
+    state: Literal["owed"]
+    notice: Notice
+    accepted: list[str]
+    ending: dict[str, Any] | None = None
+
+
+_ENTRY: TypeAdapter[_Promise | _Written] = TypeAdapter(
+    Annotated[_Promise | _Written, Field(discriminator="state")]
+)
+
+
 def _entry(run_id: str, entry: dict[str, Any]) -> Unfinished | Owed:
     version = entry.get("version", 1)
-    if not isinstance(version, int):
-        raise TypeError("version is no number")
-    if version > VERSION:
+    if isinstance(version, int) and version > VERSION:
         raise NewerVersion(f"of version {version}, this daemon knows those up to {VERSION}")
-    if entry["state"] == "running":
-        if not isinstance(entry["payload"], dict):
-            raise TypeError("payload is not an object")
-        identity, at = entry.get("identity", ""), entry.get("at", "")
-        if not isinstance(identity, str) or not isinstance(at, str):
-            raise TypeError("identity or at is no text")
-        return Unfinished(run_id=run_id, payload=entry["payload"], identity=identity, at=at)
-    if entry["state"] != "owed":
-        raise ValueError(f"unknown state {entry['state']!r}")
     try:
-        notice = Notice.model_validate(entry["notice"])
+        read = _ENTRY.validate_python(entry)
     except ValidationError as error:
-        raise ValueError(f"notice: {error.errors()[0]['msg']}") from None
-    accepted, ending = entry["accepted"], entry.get("ending")
-    if notice.id != run_id:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the line"
+        raise ValueError(f"{where}: {first['msg']}") from None
+    if isinstance(read, _Promise):
+        return Unfinished(run_id, read.payload, read.identity, read.at)
+    if read.notice.id != run_id:
         raise ValueError("it is the notice of another run")
-    if not isinstance(accepted, list) or not all(isinstance(key, str) for key in accepted):
-        raise TypeError("accepted is not a list of sinks")
-    if ending is not None and not isinstance(ending, dict):
-        raise TypeError("ending is not an object")
-    return Owed(notice=notice, accepted=frozenset(accepted), ending=ending)
+    return Owed(notice=read.notice, accepted=frozenset(read.accepted), ending=read.ending)

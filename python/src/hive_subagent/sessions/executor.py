@@ -222,7 +222,7 @@ class Executor:
             session.lock = take_lock(config_dir, session.record, ignore_pids=(claude.pid,))
         record = session.record
         if record.delegation is None:
-            self.outbox.owe(run.run_id, {"name": record.name, "session_id": record.session_id})
+            self.outbox.promise(run.run_id, {"name": record.name, "session_id": record.session_id})
         try:
             self.records.save(record)
         except SubagentError:

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 class Recovery:
     """Settles each run that was promised a notice and died with its daemon: killed.
 
-    `others` settles what was promised for something else than a run. What cannot be read now is
+    `others` fulfils what was promised for something else than a run. What cannot be read now is
     tried again by `run`, and nothing is said of it before.
     """
 
@@ -72,9 +72,9 @@ class Recovery:
             read, left = await self.attempt(), self.records.retry()
             pause_s = IDLE_S if read and not left else min(pause_s * 2, LONGEST_PAUSE_S)
 
-    async def _tried(self, settle: Callable[[_Left], Awaitable[None]], each: _Left) -> bool:
+    async def _tried(self, fulfil: Callable[[_Left], Awaitable[None]], each: _Left) -> bool:
         try:
-            await settle(each)
+            await fulfil(each)
         except Unreadable as error:
             log.error("what an earlier daemon left waits: %s", error)
             return False

@@ -85,7 +85,7 @@ def _settle(
 ) -> None:
     ending = record.ending
     assert ending is not None
-    outbox.settle(
+    outbox.fulfil(
         ending.run_id,
         Notice(
             id=ending.run_id,
