@@ -4,9 +4,9 @@
     client.py call TOOL [ARGUMENTS-AS-JSON]
 
 Prints the structured answer as JSON. A refused tool call prints its text and exits with 3, an
-HTTP refusal prints its status and exits with 4. Where the daemon listens is read from its
-`daemon.json`, the agent's name from the `subagent` entry of the harness, as far as they are there;
-`--url`, `--agent` and `--token` override.
+HTTP refusal prints its status and exits with 4; where nobody answers, the code is 5. Where the
+daemon listens is read from its `daemon.json`, the agent's name from the `subagent` entry of the
+harness, as far as they are there; `--url`, `--agent` and `--token` override.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 ABOUT = Path("/run/hive-subagent/daemon.json")
 ENTRIES = Path("/etc/hyperhive/extra-mcp.json")
 AGENT = "X-Hive-Agent"
-REFUSED, HTTP_REFUSED = 3, 4
+REFUSED, HTTP_REFUSED, UNREACHABLE = 3, 4, 5
 
 
 def say(value: object) -> None:
@@ -73,12 +73,8 @@ def call(
         "params": {"name": tool, "arguments": arguments},
     }
     request = urllib.request.Request(url + "/mcp", json.dumps(message).encode(), headers)
-    try:
-        with urllib.request.urlopen(request, timeout=timeout) as response:
-            answer = answer_to(1, response)
-    except urllib.error.HTTPError as error:
-        say(f"HTTP {error.code}")
-        return HTTP_REFUSED
+    with urllib.request.urlopen(request, timeout=timeout) as response:
+        answer = answer_to(1, response)
     if "error" in answer:
         say(json.dumps(answer["error"]))
         return REFUSED
@@ -87,6 +83,13 @@ def call(
         say("\n".join(part.get("text", "") for part in result["content"]))
         return REFUSED
     say(result.get("structuredContent") or result["content"])
+    return 0
+
+
+def health(url: str, timeout: float) -> int:
+    """What `/healthz` answers."""
+    with urllib.request.urlopen(url + "/healthz", timeout=timeout) as response:
+        say(json.load(response))
     return 0
 
 
@@ -105,12 +108,17 @@ def main() -> int:
     given = parser.parse_args()
 
     url = given.url or json.loads(ABOUT.read_text())["url"]
-    if given.command == "health":
-        with urllib.request.urlopen(url + "/healthz", timeout=given.timeout) as response:
-            say(json.load(response))
-        return 0
-    arguments = json.loads(given.arguments)
-    return call(url, given.token, given.tool, arguments, given.timeout, given.agent)
+    try:
+        if given.command == "health":
+            return health(url, given.timeout)
+        arguments = json.loads(given.arguments)
+        return call(url, given.token, given.tool, arguments, given.timeout, given.agent)
+    except urllib.error.HTTPError as error:
+        say(f"HTTP {error.code}")
+        return HTTP_REFUSED
+    except urllib.error.URLError as error:
+        say(f"no answer: {error.reason}")
+        return UNREACHABLE
 
 
 if __name__ == "__main__":

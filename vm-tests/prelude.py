@@ -23,9 +23,12 @@ class Container:
 
     def inside(self, command):
         """The command line of the host that runs a command in the container."""
-        pid = f"$(machinectl show --property Leader --value {self.name})"
+        pid = self.host.succeed(f"machinectl show --property Leader --value {self.name}").strip()
         script = shlex.quote(f"set -euo pipefail; {command}")
         return f"nsenter -t {pid} -m -u -i -n -p -C -r -w -- /usr/bin/env bash -lc {script}"
+
+    def execute(self, command, timeout=900):
+        return self.host.execute(self.inside(command), timeout=timeout)
 
     def succeed(self, *commands, timeout=None):
         return "".join(self.host.succeed(self.inside(c), timeout=timeout) for c in commands)
@@ -49,7 +52,16 @@ def call(tool, arguments, options=""):
 def refused(tool, arguments, options=""):
     """One tool call that must be refused; the words of the refusal."""
     given = shlex.quote(json.dumps(arguments))
-    return machine.fail(f"{CLIENT} {options} call {tool} {given}").strip()
+    status, said = machine.execute(f"{CLIENT} {options} call {tool} {given}")
+    # the client's codes for a refusal; any other one is a client that did not work
+    assert status in (3, 4), (status, said)
+    return said.strip()
+
+
+def unreachable(options=""):
+    """Nothing must listen where the client asks for health."""
+    status, said = machine.execute(f"{CLIENT} {options} health")
+    assert status == 5, (status, said)
 
 
 def brief(name, *steps, turns=None):
@@ -131,10 +143,47 @@ def hidden_pids(folder):
     return machine.succeed(f"cat {folder}/*.pid").split()
 
 
+def absent(*commands):
+    """Commands that look for something (grep, pgrep, test, kill -0) and must not find it.
+
+    They exit with 1 then; another code, such as 127, says that nothing was looked for. One command
+    each: in a pipeline the code may be that of a part that does not look for anything.
+    """
+    for command in commands:
+        assert "|" not in command, command
+        status, found = machine.execute(f"{command} 2>&1")
+        assert status == 1, f"`{command}` exited with {status}: {found}"
+
+
 def none_alive(pids):
     """None of these processes is left."""
-    for pid in pids:
-        machine.fail(f"kill -0 {pid} 2>&1")
+    assert pids
+    absent(*(f"kill -0 {pid}" for pid in pids))
+
+
+def log(options=""):
+    """What the journal holds."""
+    return machine.succeed(f"journalctl --no-pager -o cat {options}")
+
+
+# the text comes in hexadecimal digits: a command line that says it would find itself
+_SEARCH = """
+import pathlib, sys
+text = bytes.fromhex(sys.argv[1])
+for process in pathlib.Path("/proc").glob("[0-9]*"):
+    try:
+        line = (process / "cmdline").read_bytes()
+        if text in line.replace(b"\\0", b" "):
+            print(process.name, line)
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+"""
+
+
+def processes_with(text):
+    """The processes of the machine whose command line holds a text, one a line."""
+    search = f"python3 -c {shlex.quote(_SEARCH)} {text.encode().hex()}"
+    return machine.succeed(search)
 
 
 # the backend's: the units of the machine that everything runs in

@@ -74,7 +74,7 @@ with subtest("whoever moves into a cgroup of its own ends with the last run, and
     died = call("interrupt", {"name": "mover", "force": True})["processes"]
     commands = {process["command"] for process in died}
     assert commands >= {f"sleep {last}" for last in places.values()}, died
-    machine.fail("pgrep -f '^sleep 4400'")
+    absent("pgrep -f '^sleep 4400'")
 
 with subtest("a limit that its run has lifted is reported as lifted"):
     eat = "python3 -c 'x = bytearray(150 << 20)'"
@@ -119,7 +119,7 @@ with subtest("what has moved does not outlive a crash, once the next daemon is u
     wait_for("4600.21")
     machine.succeed(f"kill -9 {daemon}")
     daemon = wait_for_another(daemon)
-    machine.fail("pgrep -f '^sleep 4600'")
+    absent("pgrep -f '^sleep 4600'")
     assert leaves() == ["supervisor"], leaves()
 
 with subtest("the daemon has kept its pid since, and starts others"):

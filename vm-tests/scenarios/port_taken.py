@@ -26,7 +26,8 @@ with subtest("one line says why"):
     assert "Traceback" not in said, said
 
 with subtest("the stranger is told apart, and once it is gone the unit starts"):
-    machine.fail(f"{CLIENT} --url http://127.0.0.1:{port} health 2>/dev/null")
+    status, said = machine.execute(f"{CLIENT} --url http://127.0.0.1:{port} health")
+    assert (status, said.strip()) == (4, "HTTP 404"), (status, said)
     machine.succeed("systemctl stop stranger")
     machine.succeed(f"systemctl start {UNIT}")
     assert json.loads(machine.succeed(f"{CLIENT} health"))["instance"] != before

@@ -17,9 +17,9 @@ with subtest("the stop is clean, and systemd did not have to cut it short"):
 
 with subtest("nothing is left"):
     none_alive(pids)
-    machine.fail(AGENTS)
-    machine.fail(f"test -e {CGROUP}")
-    machine.fail("test -e /run/hive-subagent")
+    absent(AGENTS)
+    absent(f"test -e {CGROUP}")
+    absent("test -e /run/hive-subagent")
 
 with subtest("both are told of, at the latest after the next start"):
     machine.succeed(f"systemctl start {UNIT}")
