@@ -77,9 +77,10 @@ nix-test:
 nix-build-check: setup
 	JOBS=$(JOBS) PYTHON=$(BIN)/python tests/nix/build/run $(ARGS)
 
-# SCENARIOS="stop oom" picks some; the first run makes the image (a minute), later ones reuse it
+# SCENARIOS="stop oom" picks some; with FAULTS=1 each is played with faults that it has to notice; the
+# first run makes the image (a minute), later ones reuse it
 vm-test:
-	PYTHON=$(PYTHON) vm-tests/debian/run $(SCENARIOS)
+	PYTHON=$(PYTHON) vm-tests/debian/run $(if $(FAULTS),--faults) $(SCENARIOS)
 
 clean:
 	rm -rf .venv .cache

@@ -110,6 +110,19 @@ print("ASKED", ask(sys.argv[1] + "/mcp", {{}})[0])
     assert "ASKED 200" in told_by_tools(world, session)
 
 
+async def test_the_search_finds_a_text_wherever_it_is_planted(guarded: Daemon) -> None:
+    """Issue 11, 17: the tests below would pass with a search that finds nothing."""
+    word = "planted-in-three-places"
+    file = guarded.root / "work" / "planted"
+    file.write_text(f"so that {word} is found")
+    search = python(guarded, SEARCH, word[::-1], str(file.parent))
+    planted = f"PLANTED={word} sh -c 'sleep 100; : {word}' & {search}"
+    session = await guarded.run(script(bash(planted)))
+    found = sorted(["/proc/cmdline", "/proc/environ", str(file)])
+    assert f"FOUND {found}" in told_by_tools(guarded, session)
+    file.unlink()
+
+
 async def test_the_owners_token_is_in_its_file_and_nowhere_else(guarded: Daemon) -> None:
     """Not in an environment, an argument, a configuration, a record or a log."""
     places = [str(guarded.root)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 import time
@@ -13,7 +14,12 @@ from .errors import ExpectationFailed
 
 
 class Commands(ABC):
-    """The part of the NixOS test driver's machine that needs a root shell only."""
+    """The part of the NixOS test driver's machine that needs a root shell only.
+
+    `patience` bounds what is waited for, in seconds, whatever a scenario allows.
+    """
+
+    patience = math.inf
 
     @abstractmethod
     def execute(self, command: str, timeout: int | None = 900) -> tuple[int, str]:
@@ -47,7 +53,7 @@ class Commands(ABC):
         return "".join(outputs)
 
     def _until(self, what: str, true: Callable[[], bool], timeout: float) -> None:
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + min(timeout, self.patience)
         pause = 0.1
         with self.nested(what):
             while not true():

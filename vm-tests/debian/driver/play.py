@@ -1,4 +1,7 @@
-"""Plays one scenario: `python3 -m driver.play DISK SNAPSHOT SCENARIO OUT-DIR`; 0 when it passed."""
+"""Plays one scenario: `python3 -m driver.play DISK SNAPSHOT SCENARIO OUT-DIR [FAULT]`.
+
+Exits with 0 when it passed; with the number of a fault: when it failed as it has to.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
+from .errors import ExpectationFailed, MachineError
+from .faults import PATIENCE_S, Fault, faults_of
 from .machine import Machine
 from .setups import Setup
 
@@ -22,11 +27,21 @@ def say(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
-@contextlib.contextmanager
-def subtest(name: str) -> Iterator[None]:
-    """A part of a scenario, by name."""
-    say(f"  {name}")
-    yield
+class Parts:
+    """The subtests of a scenario; `failed` is the innermost one that an exception has left."""
+
+    def __init__(self) -> None:
+        self.failed: str | None = None
+
+    @contextlib.contextmanager
+    def subtest(self, name: str) -> Iterator[None]:
+        """A part of a scenario, by name."""
+        say(f"  {name}")
+        try:
+            yield
+        except BaseException:
+            self.failed = self.failed or name
+            raise
 
 
 @contextlib.contextmanager
@@ -45,21 +60,34 @@ def within(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def play(machine: Machine, snapshot: str, scenario: Path) -> bool:
-    """Play a scenario from a snapshot; whether it passed."""
-    setup = Setup.of(scenario)
+def play(machine: Machine, snapshot: str, scenario: Path, fault: Fault | None = None) -> bool:
+    """Play a scenario from a snapshot; whether it went as it should."""
+    setup, parts = Setup.of(scenario), Parts()
     scope: dict[str, object] = {
         "machine": machine,
         "machines": [machine],
         "start_all": machine.start,
-        "subtest": subtest,
+        "subtest": parts.subtest,
         "READY": setup.units,
     }
+    problem: Exception | None = None
     try:
         with within(TIMEOUT_S):
             machine.start(snapshot)
-            for part in (scenario.parents[1] / "prelude.py", scenario):
-                exec(compile(part.read_text(), str(part), "exec"), scope)
+            if fault is not None:
+                machine.succeed(fault.script(scenario))
+                machine.patience = PATIENCE_S
+            try:
+                for part in (scenario.parents[1] / "prelude.py", scenario):
+                    exec(compile(part.read_text(), str(part), "exec"), scope)
+            except (MachineError, TimeoutError):
+                raise  # says nothing of what is tested
+            except Exception as error:
+                if fault is None:
+                    raise
+                problem = error
+        if fault is not None and (wrong := fault.verdict(parts.failed, problem)):
+            raise ExpectationFailed(f"fault {fault.number}: {wrong}") from problem
     except Exception:
         say(traceback.format_exc())
         with contextlib.suppress(Exception), within(60):
@@ -67,21 +95,26 @@ def play(machine: Machine, snapshot: str, scenario: Path) -> bool:
                 machine.report(unit)
         return False
     else:
+        if problem is not None:
+            say(f"  noticed: {str(problem)[:300]}")
         return True
     finally:
         machine.crash()
 
 
-def main(disk: str, snapshot: str, scenario: str, out_dir: str) -> int:
+def main(disk: str, snapshot: str, scenario: str, out_dir: str, number: str = "") -> int:
     """Play, and say how it went and what it took."""
     began = time.monotonic()
-    passed = play(Machine(Path(disk), Path(out_dir)), snapshot, Path(scenario))
+    path = Path(scenario)
+    fault = faults_of(path)[int(number) - 1] if number else None
+    passed = play(Machine(Path(disk), Path(out_dir)), snapshot, path, fault)
     took = time.monotonic() - began
     # on a busy host the emulator's CPU says more than the clock
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = used.ru_utime + used.ru_stime
-    verdict = "passed" if passed else "FAILED"
-    say(f"{verdict} in {took:6.1f} s, {cpu:6.1f} s of CPU  {Path(scenario).stem}")
+    verdict = ("passed" if fault is None else "noticed") if passed else "FAILED"
+    name = path.stem if fault is None else f"{path.stem} with fault {fault.number}: {fault.part}"
+    say(f"{verdict} in {took:6.1f} s, {cpu:6.1f} s of CPU  {name}")
     return 0 if passed else 1
 
 
