@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_subagent.claude.write_rules import has_write_rule
-from hive_subagent.permissions import is_about_writing
+from hive_subagent.claude.write_rules import has_write_rule, is_about_writing
 
 
 def _settings(file: Path, **permissions: object) -> None:

@@ -1,7 +1,7 @@
 """What a session may do, as a lattice: the meet of two permissions is never above either.
 
 Each part has an order of its own, and a permission is below another when each of its parts is.
-`flags` says how claude is held to it; which flags hold was measured with 2.1.197 and 2.1.332.
+`claude/invocation.py` has the flags by which claude is held to it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ MODES: tuple[PermissionMode, ...] = (
 )
 """From the lowest to the highest, by what a session with nobody to ask may change."""
 
-# plan and auto read beyond the session's directories (2.1.332) and what lies between them does
+# plan and auto read beyond the session's directories (2.1.332), and the modes between them do
 # not: that difference is a part of its own
 _BEYOND: frozenset[PermissionMode] = frozenset({"plan", "auto", "bypassPermissions"})
-_WRITERS = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})
 
 READ_APPROVALS = frozenset({"WebFetch", "WebSearch"})
 """Tools that change nothing here and still have to be approved below bypass."""
@@ -148,53 +147,6 @@ class Permissions:
             or not self.denied <= UNATTENDED
         )
 
-    @property
-    def writes_anywhere(self) -> bool:
-        """Whether nothing but its user keeps it from writing into a file of its choice."""
-        return (
-            self.mode == "bypassPermissions"
-            and not any(is_about_writing(rule) for rule in self.denied)
-            and (self.tools is None or not self.tools.isdisjoint({"Bash", "Write"}))
-        )
-
-    def flags(self) -> Flags:
-        """How claude is held to it."""
-        if self.mode == "plan" and not self.beyond:
-            # claude does not keep its plan mode within directories; this is as little, and kept
-            return Flags(
-                mode="dontAsk",
-                tools=_sorted(self.tools),
-                denied=tuple(sorted(self.denied | _WRITERS)),
-                approved=tuple(sorted((self.approved or frozenset()) & READ_APPROVALS)),
-                servers=frozenset(),
-                directories=tuple(sorted(self.directories or ())),
-            )
-        return Flags(
-            mode=self.mode,
-            tools=_sorted(self.tools),
-            denied=tuple(sorted(self.denied)),
-            approved=tuple(sorted(self.approved or ())),
-            servers=self.servers,
-            directories=tuple(sorted(self.directories or ())),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Flags:
-    """What claude is told; `tools` None leaves it its own set, `servers` None all opted in."""
-
-    mode: PermissionMode
-    tools: tuple[str, ...] | None
-    denied: tuple[str, ...]
-    approved: tuple[str, ...]
-    servers: frozenset[str] | None
-    directories: tuple[str, ...]
-
-
-def is_about_writing(rule: str) -> bool:
-    """Whether a rule such as `Edit(~/.bashrc)` is about a tool that writes files."""
-    return rule.partition("(")[0].strip() in _WRITERS
-
 
 def covers_rule(rule: str, other: str) -> bool:
     """Whether the first rule holds for every call that the second holds for.
@@ -252,10 +204,6 @@ def _check(values: Iterable[str], shape: re.Pattern[str], what: str) -> None:
     for value in sorted(values):
         if not shape.fullmatch(value):
             raise ValueError(f"{value[:80]!r} is not {what}")
-
-
-def _sorted(parts: frozenset[str] | None) -> tuple[str, ...] | None:
-    return None if parts is None else tuple(sorted(parts))
 
 
 TOP = Permissions.of("bypassPermissions")

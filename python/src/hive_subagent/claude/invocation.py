@@ -1,4 +1,4 @@
-"""How claude is called: argv and environment."""
+"""How claude is called: the flags that hold it to a permission, argv and environment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from hive_subagent.claude.tools import ALWAYS_DENIED
-from hive_subagent.permissions import PermissionMode
+from hive_subagent.claude.write_rules import WRITERS
+from hive_subagent.permissions import READ_APPROVALS, PermissionMode, Permissions
 
 _BASE_ENVIRONMENT = frozenset(
     """
@@ -46,6 +47,39 @@ class Invocation:
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     directory: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flags:
+    """The values of claude's flags; `tools` None: its own set, `servers` None: all opted in.
+
+    Which flags hold was measured with 2.1.197 and 2.1.332.
+    """
+
+    mode: PermissionMode
+    tools: tuple[str, ...] | None
+    denied: tuple[str, ...]
+    approved: tuple[str, ...]
+    servers: frozenset[str] | None
+    directories: tuple[str, ...]
+
+
+def flags_for(permissions: Permissions) -> Flags:
+    """How claude is held to a permission."""
+    mode, denied = permissions.mode, permissions.denied
+    approved, servers = permissions.approved or frozenset(), permissions.servers
+    if mode == "plan" and not permissions.beyond:
+        # claude does not keep its plan mode within directories; this is as little, and kept
+        mode, denied = "dontAsk", denied | WRITERS
+        approved, servers = approved & READ_APPROVALS, frozenset()
+    return Flags(
+        mode=mode,
+        tools=None if permissions.tools is None else tuple(sorted(permissions.tools)),
+        denied=tuple(sorted(denied)),
+        approved=tuple(sorted(approved)),
+        servers=servers,
+        directories=tuple(sorted(permissions.directories or ())),
+    )
 
 
 def build_argv(

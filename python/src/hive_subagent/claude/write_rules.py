@@ -1,4 +1,4 @@
-"""Whether claude's own settings keep a session from writing some files.
+"""Whether a session's permission, or claude's own settings, keep it from writing some files.
 
 The daemon then writes no file that a subagent named: it cannot tell which files a rule is about as
 claude does, and must not write what the subagent may not.
@@ -10,11 +10,28 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hive_subagent.permissions import is_about_writing
+from hive_subagent.permissions import Permissions
 from hive_subagent.system.operator_input import read_given
 
 MANAGED = Path("/etc/claude-code/managed-settings.json")
 """The administrator's settings, which hold whatever `--setting-sources` says."""
+
+WRITERS = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})
+"""Claude's tools that write files."""
+
+
+def is_about_writing(rule: str) -> bool:
+    """Whether a rule such as `Edit(~/.bashrc)` is about a tool that writes files."""
+    return rule.partition("(")[0].strip() in WRITERS
+
+
+def writes_anywhere(permissions: Permissions) -> bool:
+    """Whether nothing but its user keeps a session from writing into a file of its choice."""
+    return (
+        permissions.mode == "bypassPermissions"
+        and not any(is_about_writing(rule) for rule in permissions.denied)
+        and (permissions.tools is None or not permissions.tools.isdisjoint({"Bash", "Write"}))
+    )
 
 
 def has_write_rule(

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import anyio
 
-from hive_subagent.claude.invocation import Invocation, build_argv, child_environment
+from hive_subagent.claude.invocation import Invocation, build_argv, child_environment, flags_for
 from hive_subagent.claude.mcp_config import Grant
 from hive_subagent.claude.session_lock import TranscriptLock
 from hive_subagent.permissions import TOP, Permissions
@@ -97,7 +97,7 @@ async def grant_for(
 ) -> Grant:
     """The servers of one run. Raises SubagentError."""
     record = launch.record
-    servers = permissions_of(record, settings).flags().servers
+    servers = flags_for(permissions_of(record, settings)).servers
     return await access.grant(run_id, token=token, servers=servers, owner=record.depth == 0)
 
 
@@ -107,7 +107,7 @@ def invoke(
     """How claude is called; `enclosed` are the variables of its enclosure."""
     record = launch.record
     allowed = permissions_of(record, settings)
-    flags = allowed.flags()
+    flags = flags_for(allowed)
     argv = build_argv(
         launch.program,
         session_id=record.session_id,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from hive_subagent.claude.write_rules import has_write_rule
+from hive_subagent.claude.write_rules import has_write_rule, writes_anywhere
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.messages.text import fit
 from hive_subagent.sessions.launch import permissions_of
@@ -81,7 +81,7 @@ async def may_write_reports(record: SessionRecord, settings: Settings) -> bool:
     """
     allowed = permissions_of(record, settings)
     sources = "" if allowed.confined else settings.setting_sources
-    if not allowed.writes_anywhere:
+    if not writes_anywhere(allowed):
         return False
     look = partial(has_write_rule, settings.claude_config_dir, Path(record.dir), sources)
     try:
