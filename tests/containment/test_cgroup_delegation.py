@@ -191,8 +191,9 @@ def test_a_run_may_lower_the_limit_and_not_raise_it(tmp_path: Path, identity: st
     containment.open("lower", memory_max=1 << 20)
 
     assert (unit / "run-lower/memory.max").read_text() == str(1 << 20)
-    with pytest.raises(Refused, match="may only lower it"):
+    with pytest.raises(Refused, match="may only lower it") as refusal:
         containment.open("higher", memory_max=1 << 30)
+    assert refusal.value.limit == 512 << 20, "issue 12, 10"
     with pytest.raises(Refused, match=r"from an earlier call.*or an empty one for the setting's"):
         containment.open("higher", memory_max=1 << 30, keeps_limit=True)
     assert not (unit / "run-higher").exists()

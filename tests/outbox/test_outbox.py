@@ -210,8 +210,11 @@ async def test_a_drain_beside_the_running_outbox_gives_nothing_twice(
 def test_a_promise_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path, [Place("p")])
     (tmp_path / "owed").rmdir()
-    with pytest.raises(Refused, match="owed cannot be written: No such file or directory;"):
+    with pytest.raises(
+        Refused, match="owed cannot be written: No such file or directory;"
+    ) as refusal:
         outbox.promise("r1", {})
+    assert refusal.value.path == str(tmp_path / "owed"), "issue 12, 10"
     assert not outbox.fulfil("r1", make_notice("r1"))
 
 

@@ -65,6 +65,7 @@ def test_a_wrong_entry_is_one_line_that_names_it(text: str) -> None:
         parse_sink(text)
     assert repr(text) in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
+    assert caught.value.name == "todo_sinks", "issue 12, 10"
 
 
 @given(st.text(st.characters()))

@@ -1,8 +1,29 @@
-"""One tree of errors. Each message is one line that names the culprit and the mend."""
+"""One tree of errors. Each message is one line that names the culprit and says how to fix it."""
+
+from __future__ import annotations
+
+import os
 
 
 class SubagentError(Exception):
-    """Base of every error this package raises on purpose; its text is fit for people and models."""
+    """Base of every error this package raises on purpose; its text is fit for people and models.
+
+    For programs `name` (of a subagent or a setting), `path` and `limit` hold what the text is
+    about; each is None where it is about none.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        name: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        limit: float | None = None,
+    ) -> None:
+        super().__init__(text)
+        self.name = name
+        self.path = None if path is None else os.fspath(path)
+        self.limit = limit
 
 
 class Refused(SubagentError):
@@ -14,4 +35,4 @@ class ConfigurationError(SubagentError):
 
 
 class PortTaken(SubagentError):
-    """The listen address belongs to somebody else (exit code 3)."""
+    """The listen address belongs to another process (exit code 3)."""

@@ -228,7 +228,7 @@ def load(config: Path | None = None, **command_line: Any) -> Settings:
         settings = Settings(**given)
         _ = settings.runtime  # it is worked out from the environment
     except ValidationError as error:
-        raise ConfigurationError(_complaint(error, given, values, config)) from None
+        raise _complaint(error, given, values, config) from None
     except ValueError as error:  # pydantic-settings: an environment list that is not JSON
         raise ConfigurationError(f"environment {ENV_PREFIX}*: {error}") from None
     finally:
@@ -241,21 +241,24 @@ def _complaint(
     command_line: Mapping[str, Any],
     values: Mapping[str, Any],
     config: Path | None,
-) -> str:
+) -> ConfigurationError:
     """The first fault in one line, with the source that the value came from."""
     first = error.errors()[0]
     path = ".".join(str(part) for part in first["loc"]) or "settings"
     key = path.partition(".")[0]
     variable = f"{ENV_PREFIX}{key.upper()}"
     if first["type"] == "extra_forbidden":
-        return f"setting {path!r} (in {config}) is unknown; correct its name or remove it"
+        return ConfigurationError(
+            f"setting {path!r} (in {config}) is unknown; correct its name or remove it", name=key
+        )
     if key in command_line:
         where = f" (--{key})"
     elif first_set(os.environ, variable):
         where = f" ({variable})"
     else:
         where = f" (in {config})" if key in values else ""
-    return f"setting {path}{where}: {first['msg'].removeprefix('Value error, ')}"
+    said = first["msg"].removeprefix("Value error, ")
+    return ConfigurationError(f"setting {path}{where}: {said}", name=key)
 
 
 def _read_file(config: Path) -> dict[str, Any]:
@@ -263,12 +266,12 @@ def _read_file(config: Path) -> dict[str, Any]:
         values = json.loads(read_given(config))
     except OSError as error:
         raise ConfigurationError(
-            f"--config {config}: {error.strerror}; name a readable file"
+            f"--config {config}: {error.strerror}; name a readable file", path=config
         ) from None
     except ValueError as error:
-        raise ConfigurationError(f"--config {config}: not JSON: {error}") from None
+        raise ConfigurationError(f"--config {config}: not JSON: {error}", path=config) from None
     if not isinstance(values, dict):
-        raise ConfigurationError(f"--config {config}: must hold one JSON object")
+        raise ConfigurationError(f"--config {config}: must hold one JSON object", path=config)
     return {
         key: value for key, value in values.items() if not (key in _BLANKABLE and is_blank(value))
     }

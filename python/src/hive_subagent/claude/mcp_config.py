@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 SIGNAL = "signal"
 """The name by which a subagent knows the MCP server of its own signals."""
 
+_SETTING = "mcp_servers_file"
+
 OWNER = "subagent"
 """The name by which an owner knows the daemon's MCP server."""
 
@@ -81,15 +83,21 @@ def read_servers(file: Path | None) -> dict[str, McpServer]:
         servers = _SERVERS.validate_python(meant)
     except OSError as error:
         raise ConfigurationError(
-            f"mcp_servers_file {file}: {error.strerror}; name a readable file"
+            f"mcp_servers_file {file}: {error.strerror}; name a readable file",
+            name=_SETTING,
+            path=file,
         ) from None
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the whole"
-        raise ConfigurationError(f"mcp_servers_file {file}: {where}: {first['msg']}") from None
+        raise ConfigurationError(
+            f"mcp_servers_file {file}: {where}: {first['msg']}", name=_SETTING, path=file
+        ) from None
     if SIGNAL in servers:
         raise ConfigurationError(
-            f"mcp_servers_file {file}: {SIGNAL}: this name is the subagent's own server; rename it"
+            f"mcp_servers_file {file}: {SIGNAL}: this name is the subagent's own server; rename it",
+            name=_SETTING,
+            path=file,
         )
     return {name: server for name, server in servers.items() if server.availableToSubagents}
 
@@ -126,7 +134,7 @@ class ConfigFiles:
                 stale.unlink()
             except OSError as error:
                 raise ConfigurationError(
-                    f"{stale} is in the way: {error.strerror}; remove it"
+                    f"{stale} is in the way: {error.strerror}; remove it", path=stale
                 ) from None
 
     async def grant(
@@ -169,7 +177,8 @@ class ConfigFiles:
         except OSError as error:
             raise Refused(
                 f"{file.parent} cannot be written: {error.strerror}; make room in runtime_dir, or"
-                " restart the daemon if the directory is gone"
+                " restart the daemon if the directory is gone",
+                path=file.parent,
             ) from None
         return Grant(file, tuple(allowed))
 

@@ -80,7 +80,9 @@ class Containment:
             raise ValueError(f"not an identity: {identity!r}")
         own = proc.look(os.getpid())
         if own is None:
-            raise ConfigurationError("/proc: not mounted; mount proc there, runs are found by it")
+            raise ConfigurationError(
+                "/proc: not mounted; mount proc there, runs are found by it", path="/proc"
+            )
         pidfd.check()
         found = run_cgroups.find(hierarchy or Hierarchy())
         leaves = None if isinstance(found, str) else RunCgroups(found, pids_max=pids_max)
@@ -89,7 +91,8 @@ class Containment:
             why = reason if leaves is None else f"{reason}, but without the memory controller"
             raise ConfigurationError(
                 f"setting memory_max: no cgroup can hold it ({why});"
-                " run as a systemd unit with Delegate=yes, or leave it out"
+                " run as a systemd unit with Delegate=yes, or leave it out",
+                name="memory_max",
             )
         try:
             become_subreaper()
@@ -179,12 +182,15 @@ class Containment:
         named = f"{asked} (which the session has from an earlier call)" if keeps else f"{asked}"
         if self._leaves is None or not self._leaves.limits_memory:
             fix = 'give `memory_max: ""`, which takes it away' if keeps else "leave it out"
-            raise Refused(f"memory_max {named}: no cgroup can hold it ({self.reason}); {fix}")
+            raise Refused(
+                f"memory_max {named}: no cgroup can hold it ({self.reason}); {fix}", limit=asked
+            )
         if self._memory_max is not None and asked > self._memory_max:
             lower = "give a lower one, or an empty one for the setting's"
             raise Refused(
                 f"memory_max {named} is above the setting of {self._memory_max} bytes;"
-                f" {lower if keeps else 'it may only lower it'}"
+                f" {lower if keeps else 'it may only lower it'}",
+                limit=self._memory_max,
             )
         return asked
 

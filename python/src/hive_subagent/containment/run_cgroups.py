@@ -164,7 +164,9 @@ class RunCgroups:
         try:
             leaf.make()
         except OSError as error:
-            raise Refused(f"cgroup {leaf.path}: cannot be made: {error.strerror}") from None
+            raise Refused(
+                f"cgroup {leaf.path}: cannot be made: {error.strerror}", path=leaf.path
+            ) from None
         try:
             if memory_max is not None:
                 leaf.write("memory.max", str(memory_max))
@@ -174,7 +176,11 @@ class RunCgroups:
             leaf.set_if_there("pids.max", str(self._most_pids()))
         except OSError as error:
             self.remove(leaf)
-            raise Refused(f"cgroup {leaf.path}: limits not taken: {error.strerror}") from None
+            raise Refused(
+                f"cgroup {leaf.path}: limits not taken: {error.strerror}",
+                path=leaf.path,
+                limit=memory_max,
+            ) from None
         self._open.add(leaf.path)
         return leaf
 

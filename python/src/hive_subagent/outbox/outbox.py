@@ -139,7 +139,8 @@ class Outbox:
     def _unwritable(self, error: OSError) -> Refused:
         return Refused(
             f"{self._files.folder} cannot be written: {reason_of(error)};"
-            " make room or make it writable for the daemon"
+            " make room or make it writable for the daemon",
+            path=self._files.folder,
         )
 
     def cancel(self, run_id: str) -> None:

@@ -32,8 +32,10 @@ class NotAccepted(SubagentError):
     and another one may still be taken.
     """
 
-    def __init__(self, reason: str, *, reached: bool) -> None:
-        super().__init__(reason)
+    def __init__(
+        self, reason: str, *, reached: bool, path: str | os.PathLike[str] | None = None
+    ) -> None:
+        super().__init__(reason, path=path)
         self.reached = reached
 
 
@@ -77,14 +79,16 @@ class DirSink:
         try:
             await in_thread(self._write, name, line, durable, what=f"sink {self.key}")
         except Refused as error:
-            raise NotAccepted(str(error), reached=False) from None
+            raise NotAccepted(str(error), reached=False, path=self.path) from None
 
     def _write(self, name: str, line: bytes, durable: bool) -> None:
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_private(self.path / f"{name}.json", line, durable=durable)
         except OSError as error:
-            raise NotAccepted(f"{self.path}: {error.strerror or error}", reached=False) from None
+            raise NotAccepted(
+                f"{self.path}: {error.strerror or error}", reached=False, path=self.path
+            ) from None
 
 
 class UnixSink:
@@ -121,7 +125,7 @@ class UnixSink:
             if _says_ok(answer):
                 return
             reason = f"answered {answer[:200]!r}" if answer else "closed without an answer"
-        raise NotAccepted(f"{self.path}: {reason}", reached=reached)
+        raise NotAccepted(f"{self.path}: {reason}", reached=reached, path=self.path)
 
 
 def _connected(path: Path) -> socket.socket:
@@ -171,23 +175,22 @@ def parse_sink(text: str) -> DirSink | UnixSink:
     `~` and relative paths are made absolute. `?events=1` asks for events beside the notices.
     Raises ConfigurationError that names the entry.
     """
+
+    def wrong(what: str) -> ConfigurationError:
+        return ConfigurationError(f"todo_sinks: {text!r}{what}", name="todo_sinks")
+
     kind, colon, rest = text.partition(":")
     place, _, options = rest.partition("?")
     if kind not in _KINDS or not colon:
-        raise ConfigurationError(f"todo_sinks: {text!r} is neither dir:PATH nor unix:PATH")
+        raise wrong(" is neither dir:PATH nor unix:PATH")
     if options not in ("", "events=0", "events=1"):
-        raise ConfigurationError(
-            f"todo_sinks: {text!r}: option {options!r} is unknown; write events=1 or nothing"
-        )
+        raise wrong(f": option {options!r} is unknown; write events=1 or nothing")
     if not place or "\0" in place:
-        raise ConfigurationError(f"todo_sinks: {text!r} has no usable path; write {kind}:PATH")
+        raise wrong(f" has no usable path; write {kind}:PATH")
     try:
         path = absolute_path(place)
     except ValueError as error:
-        raise ConfigurationError(f"todo_sinks: {text!r}: {error}") from None
+        raise wrong(f": {error}") from None
     if kind == "unix" and len(os.fsencode(path)) > LONGEST_SOCKET_PATH:
-        raise ConfigurationError(
-            f"todo_sinks: {text!r}: a socket path has at most {LONGEST_SOCKET_PATH} bytes;"
-            " move the socket"
-        )
+        raise wrong(f": a socket path has at most {LONGEST_SOCKET_PATH} bytes; move the socket")
     return _KINDS[kind](path, events=options == "events=1")

@@ -162,10 +162,16 @@ def read_token(file: Path | None, *, host: str) -> str | None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not text"
         raise ConfigurationError(
-            f"auth_token_file {file}: {reason}; name a readable file"
+            f"auth_token_file {file}: {reason}; name a readable file",
+            name="auth_token_file",
+            path=file,
         ) from None
     if not token or not token.isascii() or not token.isprintable():
-        raise ConfigurationError(f"auth_token_file {file}: holds no token; write one line into it")
+        raise ConfigurationError(
+            f"auth_token_file {file}: holds no token; write one line into it",
+            name="auth_token_file",
+            path=file,
+        )
     return token
 
 

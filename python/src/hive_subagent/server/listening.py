@@ -119,14 +119,18 @@ def _bind(host: str, port: int) -> socket.socket:
         # listening at once: two sockets may bind one port as long as none listens
         return _prepared(socket.create_server((host, port), family=family, backlog=BACKLOG))
     except UnicodeError:
-        raise ConfigurationError(f"host {host!r} is not a host name; set `host`") from None
+        raise ConfigurationError(
+            f"host {host!r} is not a host name; set `host`", name="host"
+        ) from None
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise PortTaken(
-                f"port {port} of {host} is taken by another process: stop that, or set `port`"
+                f"port {port} of {host} is taken by another process: stop that, or set `port`",
+                name="port",
             ) from None
         raise ConfigurationError(
-            f"cannot listen on {host} port {port}: {error.strerror}; set `host` and `port`"
+            f"cannot listen on {host} port {port}: {error.strerror}; set `host` and `port`",
+            name="host",
         ) from None
 
 

@@ -43,7 +43,7 @@ async def in_thread(
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[T] = loop.create_future()
 
-    def settle(result: T | None, error: BaseException | None) -> None:
+    def answered(result: T | None, error: BaseException | None) -> None:
         if answer.done():
             return
         if error is not None:
@@ -54,7 +54,7 @@ async def in_thread(
     def hand_over(result: T | None, error: BaseException | None) -> None:
         # the loop may be closed: then nobody waits any more
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle, result, error)
+            loop.call_soon_threadsafe(answered, result, error)
 
     thread = _run(function, args, what, hand_over)
     timeout_s = FILE_TIMEOUT_S if timeout_s is None else timeout_s
@@ -66,7 +66,9 @@ async def in_thread(
         _unanswered[what] = thread
     raise Refused(
         f"{what}: no answer within {timeout_s:g} s: its file system does not respond; use another"
-        " path or call again once it does"
+        " path or call again once it does",
+        path=what,
+        limit=timeout_s,
     )
 
 
@@ -79,12 +81,15 @@ def _run(
     if _unanswered.get(what) in _running:
         raise Refused(
             f"{what}: an earlier access to it still has no answer: its file system does not"
-            " respond; use another path or call again once it does"
+            " respond; use another path or call again once it does",
+            path=what,
         )
     if len(_running) >= MOST_THREADS:
         raise Refused(
             f"{what}: not looked at, since {len(_running)} file accesses of this daemon are under"
-            " way already: a file system may hang; call again later"
+            " way already: a file system may hang; call again later",
+            path=what,
+            limit=MOST_THREADS,
         )
 
     def work() -> None:
@@ -108,5 +113,5 @@ def _run(
         thread.start()
     except RuntimeError as error:  # no more threads, or no memory for one
         _running.discard(thread)
-        raise Refused(f"{what}: not looked at: {error}; call again later") from None
+        raise Refused(f"{what}: not looked at: {error}; call again later", path=what) from None
     return thread

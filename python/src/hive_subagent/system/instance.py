@@ -64,13 +64,17 @@ def check_own_directory(key: str, path: Path) -> None:
             what = "a home directory" if _is(found, home) else "above a home directory"
             raise ConfigurationError(
                 f"{key} {path} is {what} and would be closed to everybody else;"
-                " name a directory of its own"
+                " name a directory of its own",
+                name=key,
+                path=path,
             )
     foreign = sorted(name for name in names if not _is_ours(name))
     if foreign and not (_was_used(path) and stat.S_IMODE(found.st_mode) == 0o700):
         raise ConfigurationError(
             f"{key} {path} holds files that are not the daemon's ({foreign[0]!r});"
-            " name a new or an empty directory"
+            " name a new or an empty directory",
+            name=key,
+            path=path,
         )
 
 
@@ -137,7 +141,9 @@ def lock_directory(path: Path, about: dict[str, Any]) -> HeldLock:
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise ConfigurationError(
-            f"lock {file} cannot be opened: {reason_of(error)}; make it a file of ours or remove it"
+            f"lock {file} cannot be opened: {reason_of(error)};"
+            " make it a file of ours or remove it",
+            path=file,
         ) from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -149,18 +155,21 @@ def lock_directory(path: Path, about: dict[str, Any]) -> HeldLock:
         os.close(descriptor)
         if holder == os.getpid():
             raise ConfigurationError(
-                f"directory {path} is named twice; state_dir and runtime_dir must differ"
+                f"directory {path} is named twice; state_dir and runtime_dir must differ",
+                path=path,
             ) from None
         who = f"the daemon with pid {holder}" if holder else "another daemon"
         raise ConfigurationError(
             f"directory {path} is in use by {who};"
-            " stop it, or give this one its own state_dir and runtime_dir"
+            " stop it, or give this one its own state_dir and runtime_dir",
+            path=path,
         ) from None
     except OSError as error:
         os.close(descriptor)
         raise ConfigurationError(
             f"lock {file} cannot be taken: {reason_of(error)}; remove it, or name a directory on a"
-            " local disk"
+            " local disk",
+            path=file,
         ) from None
     return HeldLock(descriptor)
 
@@ -211,7 +220,8 @@ def state_identity(state_dir: Path, *, in_use: Iterable[str] = ()) -> str:
     except OSError as error:
         raise ConfigurationError(
             f"identity {file} cannot be read or made: {reason_of(error)};"
-            " make it a file of ours or remove it"
+            " make it a file of ours or remove it",
+            path=file,
         ) from None
     return identity
 
@@ -229,5 +239,6 @@ def make_way(file: Path) -> None:
     except OSError as error:
         raise ConfigurationError(
             f"{file} cannot be written: {error.strerror}; remove what is there, make room, or name"
-            " another runtime_dir"
+            " another runtime_dir",
+            path=file,
         ) from None

@@ -48,23 +48,26 @@ def private_directory(path: Path) -> None:
     except (OSError, ValueError) as error:
         if os.path.islink(path):  # Path.is_symlink raises where no path can be that long
             raise ConfigurationError(
-                f"directory {path} is a symbolic link; name the directory it points to"
+                f"directory {path} is a symbolic link; name the directory it points to",
+                path=path,
             ) from None
         raise ConfigurationError(
-            f"directory {path} cannot be used: {reason_of(error)}; name one that can be created"
+            f"directory {path} cannot be used: {reason_of(error)}; name one that can be created",
+            path=path,
         ) from None
     try:
         found = os.fstat(descriptor)
         if found.st_uid != os.geteuid():
             raise ConfigurationError(
                 f"directory {path} belongs to uid {found.st_uid}, not to uid {os.geteuid()};"
-                " name one of our own"
+                " name one of our own",
+                path=path,
             )
         if stat.S_IMODE(found.st_mode) != 0o700:
             os.fchmod(descriptor, 0o700)
     except OSError as error:
         raise ConfigurationError(
-            f"directory {path} cannot be made private: {reason_of(error)}; name another"
+            f"directory {path} cannot be made private: {reason_of(error)}; name another", path=path
         ) from None
     finally:
         os.close(descriptor)
