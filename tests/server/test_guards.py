@@ -120,7 +120,7 @@ def test_an_open_door_to_other_machines_is_said_aloud(
     host: str, *, warned: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert read_token(None, host=host) is None
-    assert ("whoever reaches this port is the owner" in caplog.text) == warned
+    assert ("anybody who reaches this port is the owner" in caplog.text) == warned
     caplog.clear()
     (tmp_path / "token").write_text("secret\n")
     (tmp_path / "token").chmod(0o600)

@@ -83,9 +83,8 @@ def test_a_second_daemon_is_told_who_holds_the_directory(tmp_path: Path) -> None
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"locked\n"
-        with pytest.raises(
-            ConfigurationError, match=f"in use by the daemon with pid {holder.pid}"
-        ) as error:
+        said = f"in use by the daemon with pid {holder.pid}"
+        with pytest.raises(ConfigurationError, match=said) as error:
             lock_directory(tmp_path, {})
         assert error.value.path == str(tmp_path), "issue 12, 10"
         assert json.loads((tmp_path / "daemon.lock").read_text()) == {

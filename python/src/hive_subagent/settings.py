@@ -66,7 +66,7 @@ _HOST_NAME = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_-][a-z0-9._-]*)(:[0-9]{1,5})?
 
 
 def _host_name(name: str) -> str:
-    # no pattern: whoever matches everything might as well have no check
+    # no pattern: one that matches everything is as good as no check
     if not _HOST_NAME.fullmatch(name.lower()):
         raise ValueError(
             f"{name[:200]!r} is no host name; write it as a client does, such as"

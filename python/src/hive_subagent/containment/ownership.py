@@ -1,4 +1,4 @@
-"""Who belongs to which run: one judgement over a snapshot, and what has to be remembered for it.
+"""Which process belongs to which run: the judgement of a snapshot, and its memory.
 
 A process is a run's when it was seen as such before, carries the run's marker or stamp, descends
 from one that is the run's, or sits in a session where one of the run's is. Nobody's: this
@@ -44,7 +44,7 @@ class Sorted:
 
 
 class Ownership:
-    """The runs of one daemon, and whom they own."""
+    """The runs of one daemon, and the processes that they own."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class Ownership:
         self._roots.add(root.key)
 
     def owner_of(self, process: Process) -> str | None:
-        """Whose a process is by what was seen of it, or by what it carries."""
+        """The run that owns a process, by what was seen of it or by the marks that it carries."""
         marks = self.read_marks(process)
         if (owner := self.seen.get(process.key)) is not None:
             return owner

@@ -1,4 +1,4 @@
-"""What `/proc` says of processes: one cheap pass over all of them, and looks at a single one."""
+"""Processes as `/proc` shows them: one cheap pass over all, and looks at a single one."""
 
 from __future__ import annotations
 
@@ -147,8 +147,8 @@ def children(pid: int) -> list[int] | None:
 def trees(tops: Iterable[int]) -> dict[int, Process] | None:
     """Some processes and all their descendants.
 
-    Costs by the size of the trees, not of the machine. Who is adopted by somebody else while
-    they are walked can be missed. None where the kernel does not list children.
+    Costs by the size of the trees, not of the machine. A process that is adopted by another
+    one while they are walked can be missed. None where the kernel does not list children.
     """
     found: dict[int, Process] = {}
     rest = list(tops)

@@ -123,7 +123,7 @@ class SessionEnclosure:
         return self._scanner.near(self.entry, adopted_max_age_s=adopted_max_age_s)
 
     def _is_last(self) -> bool:
-        """Whether no other run is open: what nothing tells to be another's is this one's then."""
+        """Whether no other run is open: a process without any mark is this run's then."""
         others = (each for each in self._ownership.runs.values() if each is not self.entry)
         return self.entry.root is not None and all(each.ended for each in others)
 

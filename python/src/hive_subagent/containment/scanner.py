@@ -60,14 +60,14 @@ class Scanner:
         return result
 
     async def fresh(self) -> Sorted:
-        """A snapshot begun after this call; those who ask meanwhile share it."""
+        """A snapshot begun after this call; calls made meanwhile share it."""
         if self._next is None:
             self._next = asyncio.create_task(self._serve(), name="snapshot")
         return await asyncio.shield(self._next)
 
     async def _serve(self) -> Sorted:
         await asyncio.sleep(self._debt_s - (time.monotonic() - self._last_at) - _CREDIT_S)
-        async with self.turn:  # behind those who queue for theirs and are about to ask, too
+        async with self.turn:  # behind the runs that queue for theirs and are about to ask, too
             self._next = None
             return self.now()
 

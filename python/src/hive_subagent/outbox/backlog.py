@@ -1,4 +1,4 @@
-"""What the disk has refused of the outbox: kept in memory, and tried again until it is taken."""
+"""Changes of the outbox that the disk has refused: kept in memory, and tried again until taken."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Events of runs for whoever asks for them: told once, in order, and never waited for.
+"""Events of runs for the sinks that ask for them: sent once, in order, and never waited for.
 
-A notice is owed; an event is not. A reader that is slow or gone loses events, and is told how many.
+A notice is owed; an event is not. A reader that is slow or gone loses events; the next one says how
+many.
 """
 
 from __future__ import annotations

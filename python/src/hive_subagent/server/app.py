@@ -48,7 +48,7 @@ def build_app(
     )
 
     async def healthz(request: Request) -> Response:
-        # a count that grows with the runs that were, not with those that are, tells of a leak
+        # a count that grows with the runs that have ended is a leak
         about = health().model_copy(update={"tasks": len(asyncio.all_tasks())})
         return JSONResponse(about.model_dump())
 

@@ -77,7 +77,7 @@ class _Group:
 class Connections:
     """Bounds the connections of all callers together and of each group of callers.
 
-    A group is whatever the caller of `add` tells apart: a user, an address. A connection with a
+    A group is what the caller of `add` distinguishes: a user, an address. A connection with a
     request under way is never closed here. Of the idle ones those that never showed a token are
     closed first, from the group that has most, beginning with the one that is idle for longest.
     So a caller that holds every connection gives way to the next one.

@@ -145,14 +145,14 @@ class TokenHoldersOnly:
 
 
 def read_token(file: Path | None, *, host: str) -> str | None:
-    """The owner's token; None without a file. What leaves the door open is said in the log.
+    """The owner's token; None without a file. An open port or a readable file is logged.
 
     Raises ConfigurationError.
     """
     if file is None:
         if not _is_loopback(host):
             log.warning(
-                "host %s and no auth_token_file: whoever reaches this port is the owner", host
+                "host %s and no auth_token_file: anybody who reaches this port is the owner", host
             )
         return None
     try:

@@ -1,4 +1,4 @@
-"""What HTTP and JSON-RPC ask of a message before the MCP server sees it, cancellation, streams.
+"""Checks of a message by HTTP and JSON-RPC before the MCP server gets it; cancellation, streams.
 
 The servers are stateless: each request has a server task of its own, which never hears of a
 `notifications/cancelled` that comes with another request.
@@ -93,7 +93,7 @@ class Messages:
     """Checks the id of a message, and ends a request that its caller cancels.
 
     Needs the body in `state["body"]`. Ids are only unique within a client, so `initialize` hands
-    out a session id by which clients are told apart; it is asked for nowhere, and one of an
+    out a session id that distinguishes clients; it is required nowhere, and one of an
     earlier daemon serves as well. A client without one can cancel where no other such client has
     a request of that id under way.
     """

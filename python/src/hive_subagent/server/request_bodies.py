@@ -125,7 +125,7 @@ _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+\\?(?:"|\Z)|[\[{\]},]', re.DOTALL)
 
 
 def is_shallow(body: bytes, *, depth: int, nodes: int) -> bool:
-    """Whether JSON stays within so many levels and values, told without parsing it."""
+    """Whether JSON stays within so many levels and values, found without parsing it."""
     level = count = 0
     for token in _TOKENS.finditer(body):
         first = body[token.start() : token.start() + 1]

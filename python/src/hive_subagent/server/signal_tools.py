@@ -1,4 +1,4 @@
-"""The MCP server `signal`: what a subagent says about its own run, and nothing else.
+"""The MCP server `signal`: the reports of a subagent about its own run, and nothing else.
 
 Which run that is comes from the token in the address, never from an argument: a subagent has no
 field in which to name a sibling.

@@ -1,4 +1,4 @@
-"""Word from the kernel when a file or a directory has changed: inotify, one descriptor for many."""
+"""Notification of changed files and directories: inotify, one descriptor for many watches."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _HEADER = struct.Struct("iIII")
 
 
 class Watches:
-    """Calls back on the running loop after a change; cgroup v2 tells its events files this way.
+    """Calls back on the running loop after a change, also of the events files of cgroup v2.
 
-    A change in between two reads may be told once. Where the kernel gives no descriptor
-    nothing is ever told, and callers read for themselves.
+    Changes between two reads may be reported once. Where the kernel gives no descriptor nothing is
+    ever reported, and callers read for themselves.
     """
 
     def __init__(self) -> None:

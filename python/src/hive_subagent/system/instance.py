@@ -229,7 +229,7 @@ def state_identity(state_dir: Path, *, in_use: Iterable[str] = ()) -> str:
 def make_way(file: Path) -> None:
     """Remove that of a daemon that crashed, and see that ours can be written once we are ready.
 
-    It would send clients to whoever has that port now. Raises ConfigurationError.
+    It would send clients to the process that has that port now. Raises ConfigurationError.
     """
     trial = file.with_name(f"{file.name}.trial")
     try:

@@ -64,7 +64,7 @@ class OneLine(logging.Formatter):
 
 
 class BackgroundHandler(logging.Handler):
-    """Hands each record to a writer, so that no record waits for whoever reads the log."""
+    """Hands each record to a writer, so that no record waits for a reader of the log."""
 
     def __init__(self, writer: LogWriter) -> None:
         super().__init__()
@@ -165,7 +165,7 @@ def _dropped_line(dropped: int) -> bytes:
 
 
 class Seldom:
-    """Logs what anybody can bring about, at most once in `period_s` for each message."""
+    """Logs what any caller can cause, at most once in `period_s` for each message."""
 
     def __init__(self, log: logging.Logger, period_s: float = 60.0) -> None:
         self._log = log
@@ -175,7 +175,7 @@ class Seldom:
         self._left_out: dict[str, int] = {}
 
     def warning(self, message: str, *values: object) -> None:
-        """Log a warning, or count it; the next one tells how many were left out."""
+        """Log a warning, or count it; the next one says how many were left out."""
         now, last = time.monotonic(), self._last.get(message)
         if last is not None and now - last < self._period_s:
             self._left_out[message] = self._left_out.get(message, 0) + 1
@@ -220,7 +220,7 @@ class FewTracebacks(logging.Filter):
         self._count: dict[tuple[str, int], int] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether it is logged; the first after a pause tells how many were not."""
+        """Whether it is logged; the first after a pause says how many were not."""
         if record.name.partition(".")[0] not in _LIBRARIES:
             return True
         place, now = (record.pathname, record.lineno), time.monotonic()

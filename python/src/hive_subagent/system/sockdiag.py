@@ -43,7 +43,7 @@ class SocketDiagnostics:
             )
             self._netlink.setblocking(False)
         except OSError as error:
-            log.info("the kernel does not tell who connects: %s", error.strerror)
+            log.info("the kernel does not report the user of a connection: %s", error.strerror)
 
     def __enter__(self) -> Self:
         return self
@@ -60,7 +60,7 @@ class SocketDiagnostics:
     def uid_of_peer(self, local: tuple[Any, ...], peer: tuple[Any, ...]) -> int | None:
         """The user id of the process that connected from `peer` to `local` (as of getsockname).
 
-        None where the kernel does not tell: for another machine or network namespace, and for a
+        None where the kernel does not report it: for another machine or network namespace, and for a
         connection that is being closed, which belongs to no user any more.
         """
         if self._netlink is None:
@@ -73,7 +73,7 @@ class SocketDiagnostics:
         if len(answer) < _UID_AT + 4:
             return None
         (kind,) = struct.unpack_from("=H", answer, 4)
-        # of any other state the kernel tells user 0, which is no answer
+        # for any other state the kernel reports user 0, which is no answer
         if kind != _SOCK_DIAG_BY_FAMILY or answer[_STATE_AT] != _TCP_ESTABLISHED:
             return None
         (uid,) = struct.unpack_from("=I", answer, _UID_AT)

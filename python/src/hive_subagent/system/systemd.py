@@ -1,4 +1,4 @@
-"""What systemd is told: ready, alive, stopping (the protocol of sd_notify(3))."""
+"""Reports to systemd: ready, alive, stopping (the protocol of sd_notify(3))."""
 
 from __future__ import annotations
 
