@@ -60,8 +60,8 @@ class SocketDiagnostics:
     def uid_of_peer(self, local: tuple[Any, ...], peer: tuple[Any, ...]) -> int | None:
         """The user id of the process that connected from `peer` to `local` (as of getsockname).
 
-        None where the kernel does not report it: for another machine or network namespace, and for a
-        connection that is being closed, which belongs to no user any more.
+        None where the kernel does not report it: for another machine or network namespace, and for
+        a connection that is being closed, which belongs to no user any more.
         """
         if self._netlink is None:
             return None
