@@ -13,8 +13,8 @@ from hive_subagent.claude import transcripts
 from hive_subagent.delegation.notice import Told, notice
 from hive_subagent.messages import sessions
 from hive_subagent.models.session import Cause, Frozen, State, StopReason, WaitPolicy
+from hive_subagent.outbox.entries import Unfinished
 from hive_subagent.outbox.outbox import Outbox
-from hive_subagent.outbox.owed_files import Unfinished
 from hive_subagent.sessions.pending_interventions import settled
 from hive_subagent.sessions.reporting import keep_ending
 from hive_subagent.sessions.session import now

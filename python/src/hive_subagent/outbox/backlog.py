@@ -9,7 +9,8 @@ from dataclasses import replace
 import anyio
 
 from hive_subagent.models.notices import Notice
-from hive_subagent.outbox.owed_files import NewerVersion, Owed, OwedFiles
+from hive_subagent.outbox.entries import NewerVersion, Owed
+from hive_subagent.outbox.owed_files import OwedFiles
 
 logger = logging.getLogger(__name__)
 

@@ -24,15 +24,8 @@ from hive_subagent.errors import Refused
 from hive_subagent.models.notices import Notice
 from hive_subagent.outbox.backlog import Backlog
 from hive_subagent.outbox.delivery import FIRST_PAUSE_S, LONGEST_PAUSE_S, Delivery
-from hive_subagent.outbox.journal import Journal
-from hive_subagent.outbox.owed_files import (
-    ROOM,
-    NewerVersion,
-    Owed,
-    OwedFiles,
-    Unfinished,
-    append_owed,
-)
+from hive_subagent.outbox.entries import NewerVersion, Owed, Unfinished
+from hive_subagent.outbox.owed_files import ROOM, Journal, OwedFiles, append_owed
 from hive_subagent.outbox.sinks import Sink
 from hive_subagent.system.private_files import reason_of
 

@@ -1,4 +1,4 @@
-"""The files of what is owed: one for each run, in `state_dir/owed/`, and what they say.
+"""The files of what is owed: one for each run, in `state_dir/owed/`.
 
 `<run id>.json` begins as the promise of a notice and becomes the notice. A file that was read and
 makes no sense is set aside as `.broken`; one that cannot be read now, or that a newer version
@@ -7,23 +7,27 @@ wrote, stays where it is.
 
 from __future__ import annotations
 
-import json
+import errno
 import logging
 import os
-import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
-
-from hive_subagent.models.notices import Notice
-from hive_subagent.outbox.journal import Journal, lines_of
+from hive_subagent.outbox.entries import (
+    RUN_ID,
+    NewerVersion,
+    Owed,
+    Unfinished,
+    decode,
+    owed_line,
+    promise_line,
+    shortened,
+)
 from hive_subagent.system.private_files import (
     Unusable,
+    new_draft,
     private_directory,
     read_ours,
     reason_of,
@@ -31,46 +35,79 @@ from hive_subagent.system.private_files import (
     write_private,
 )
 
-VERSION = 1
-"""Of the files that are written here. A file without a version is of the first."""
-
 ROOM = 64 * 1024
 """Bytes reserved on the disk for the notice of one run; on a full disk a longer one is cut."""
-
-_SHORT = 1000
-"""Characters that are left of each text then."""
-
-_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 logger = logging.getLogger(__name__)
 
 
-class NewerVersion(Exception):
-    """A newer version of the daemon wrote this file; the text says which."""
+class Journal:
+    """A file that grows by whole lines, in room that was reserved for them on the disk.
 
-
-@dataclass(frozen=True)
-class Unfinished:
-    """A run that an earlier daemon left running.
-
-    `payload` is what was given to `Outbox.promise`, `identity` that of the state directory then,
-    `at` when the notice was promised (RFC 3339, UTC); the last two are empty where an older version
-    wrote it.
+    A line is written in place, into blocks that the file has had since it was made and through a
+    descriptor that stays open, so a full disk or a lack of descriptors does not stop it. `create`
+    and `reopen` make it, `close` ends it.
     """
 
-    run_id: str
-    payload: dict[str, Any]
-    identity: str = ""
-    at: str = ""
+    def __init__(self, descriptor: int, end: int) -> None:
+        self._descriptor = descriptor
+        self._end = end
+
+    @classmethod
+    def create(cls, path: Path, line: bytes, *, room: int) -> Journal:
+        """Replace `path` (0600) by a journal of one line with `room` more bytes reserved.
+
+        Nothing is reserved where the file system cannot do that.
+
+        Its content is flushed to the disk, its name is not. Raises OSError, and then `path` is as
+        it was.
+        """
+        draft, descriptor = new_draft(path)
+        made = cls(descriptor, 0)
+        try:
+            # before the line: on a full disk nothing is written at all
+            _reserve(descriptor, len(line) + room)
+            made.append(line)
+            os.replace(draft, path)
+        except BaseException:
+            made.close()
+            with suppress(OSError):
+                os.unlink(draft)
+            raise
+        return made
+
+    @classmethod
+    def reopen(cls, path: Path, end: int) -> Journal:
+        """The journal at `path`, whose lines take `end` bytes. Raises OSError."""
+        return cls(os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC), end)
+
+    def append(self, line: bytes) -> None:
+        """Add a line and flush it to the disk. Raises OSError, and then it may not count."""
+        rest, at = memoryview(line), self._end
+        while rest:
+            written = os.pwrite(self._descriptor, rest, at)
+            rest, at = rest[written:], at + written
+        os.fsync(self._descriptor)
+        self._end = at
+
+    def trim(self) -> None:
+        """Give back the room that is left; nothing more will be added. Raises OSError."""
+        os.ftruncate(self._descriptor, self._end)
+
+    def close(self) -> None:
+        """Close the file; again is harmless."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Owed:
-    """A notice, the sinks that have it, and the ending that may not be in the session's record."""
-
-    notice: Notice
-    accepted: frozenset[str] = frozenset()
-    ending: dict[str, Any] | None = None
+def _reserve(descriptor: int, size: int) -> None:
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except OSError as error:
+        # the file system cannot reserve, and the C library (musl) does not fill in for it
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
 
 
 class OwedFiles:
@@ -86,7 +123,7 @@ class OwedFiles:
 
     def path(self, run_id: str) -> Path:
         """Where the file of a run lies. Raises ValueError for an id that is no file name."""
-        if not _RUN_ID.fullmatch(run_id):
+        if not RUN_ID.fullmatch(run_id):
             raise ValueError(f"not a run id: {run_id!r}")
         return self.folder / f"{run_id}.json"
 
@@ -104,21 +141,13 @@ class OwedFiles:
         """Write the promise of a notice, and reserve the room of that; `sync` makes it durable."""
         return Journal.create(self.path(run_id), self.promised(payload), room=room)
 
+    def promised(self, payload: Mapping[str, Any]) -> bytes:
+        """The line of a promise."""
+        return promise_line(payload, self._identity)
+
     def sync(self) -> None:
         """Flush the names in the folder to the disk."""
         sync_directory(self.folder)
-
-    def promised(self, payload: Mapping[str, Any]) -> bytes:
-        """The line of a promise."""
-        return _line(
-            {
-                "version": VERSION,
-                "state": "running",
-                "payload": dict(payload),
-                "identity": self._identity,
-                "at": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            }
-        )
 
     def rewrite(self, owed: Owed, *, durable: bool) -> None:
         """Replace a run's file by one that says this alone."""
@@ -147,7 +176,7 @@ class OwedFiles:
         """
         file = self.folder / f"{run_id}.json"
         try:
-            return _decode(run_id, read_ours(file))
+            return decode(run_id, read_ours(file))
         except FileNotFoundError:
             logger.warning("notice %s is gone: somebody removed %s", run_id, file)
         except (Unusable, ValueError, RecursionError) as error:
@@ -176,21 +205,10 @@ def identities_in(state_dir: Path) -> list[str]:
     with suppress(OSError):
         for file in sorted((state_dir / "owed").glob("*.json")):
             with suppress(OSError, ValueError, RecursionError, NewerVersion):
-                entry = _decode(file.stem, read_ours(file))
+                entry = decode(file.stem, read_ours(file))
                 if isinstance(entry, Unfinished) and entry.identity:
                     found[entry.identity] = None
     return list(found)
-
-
-def owed_line(owed: Owed) -> bytes:
-    """The line of a notice that is owed."""
-    entry = {
-        "version": VERSION,
-        "state": "owed",
-        "notice": owed.notice.model_dump(),
-        "accepted": sorted(owed.accepted),
-    }
-    return _line(entry if owed.ending is None else {**entry, "ending": owed.ending})
 
 
 def append_owed(journal: Journal, owed: Owed) -> Literal["whole", "cut", "nothing"]:
@@ -205,97 +223,7 @@ def append_owed(journal: Journal, owed: Owed) -> Literal["whole", "cut", "nothin
         return "whole"
     try:
         # it may be longer than the room that was reserved for it
-        journal.append(owed_line(_shortened(owed)))
+        journal.append(owed_line(shortened(owed)))
     except OSError:
         return "nothing"
     return "cut"
-
-
-def _shortened(owed: Owed) -> Owed:
-    def short(text: str | None) -> str | None:
-        if text is None or len(text) <= _SHORT:
-            return text
-        return f"{text[:_SHORT]}\n(cut: the disk was full)"
-
-    notice = owed.notice.model_copy(update={"text": short(owed.notice.text)})
-    if notice.children is not None:
-        children = [
-            child.model_copy(
-                update={
-                    "message": short(child.message),
-                    "result": short(child.result),
-                    "result_cut": child.result_cut or len(child.result or "") > _SHORT,
-                }
-            )
-            for child in notice.children
-        ]
-        notice = notice.model_copy(update={"children": children})
-    ending = owed.ending
-    if ending is not None:
-        texts = {key: short(ending.get(key)) for key in ("message", "result")}
-        long = len(ending.get("result") or "") > _SHORT
-        ending = {**ending, **texts, "result_cut": ending.get("result_cut") or long}
-    return replace(owed, notice=notice, ending=ending)
-
-
-def _line(entry: dict[str, Any]) -> bytes:
-    return json.dumps(entry).encode("ascii") + b"\n"
-
-
-def _decode(run_id: str, content: bytes) -> Unfinished | Owed:
-    if not _RUN_ID.fullmatch(run_id):
-        raise ValueError("its name is no run id")
-    return _entry(run_id, _last(content))
-
-
-def _last(content: bytes) -> dict[str, Any]:
-    """The last whole line. Raises ValueError, RecursionError where none is."""
-    trouble: ValueError | RecursionError = ValueError("it is empty")
-    for line in lines_of(content):
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            trouble = error
-            continue
-        if isinstance(entry, dict):
-            return entry
-        trouble = ValueError("its last line is no object")
-    raise trouble
-
-
-class _Promise(BaseModel):
-    version: int = 1
-    state: Literal["running"]
-    payload: dict[str, Any]
-    identity: str = ""
-    at: str = ""
-
-
-class _Written(BaseModel):
-    version: int = 1
-    state: Literal["owed"]
-    notice: Notice
-    accepted: list[str]
-    ending: dict[str, Any] | None = None
-
-
-_ENTRY: TypeAdapter[_Promise | _Written] = TypeAdapter(
-    Annotated[_Promise | _Written, Field(discriminator="state")]
-)
-
-
-def _entry(run_id: str, entry: dict[str, Any]) -> Unfinished | Owed:
-    version = entry.get("version", 1)
-    if isinstance(version, int) and version > VERSION:
-        raise NewerVersion(f"of version {version}, this daemon knows those up to {VERSION}")
-    try:
-        read = _ENTRY.validate_python(entry)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the line"
-        raise ValueError(f"{where}: {first['msg']}") from None
-    if isinstance(read, _Promise):
-        return Unfinished(run_id, read.payload, read.identity, read.at)
-    if read.notice.id != run_id:
-        raise ValueError("it is the notice of another run")
-    return Owed(notice=read.notice, accepted=frozenset(read.accepted), ending=read.ending)

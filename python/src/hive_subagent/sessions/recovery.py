@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from hive_subagent.messages import sessions
 from hive_subagent.models.session import Cause, State, StopReason
+from hive_subagent.outbox.entries import Owed, Unfinished
 from hive_subagent.outbox.outbox import Outbox
-from hive_subagent.outbox.owed_files import Owed, Unfinished
 from hive_subagent.sessions.pending_interventions import settled
 from hive_subagent.sessions.reporting import keep_ending, tell
 from hive_subagent.sessions.session import now
