@@ -19,7 +19,7 @@ from typing import Any
 from hive_subagent.claude.transcripts import folder_of
 from hive_subagent.errors import Refused
 from hive_subagent.system.instance import HeldLock, lock_holder
-from hive_subagent.system.private_files import read_private
+from hive_subagent.system.private_files import open_plainly, read_private
 
 # a session file is written moments after its process started, on clocks of different grain
 _CLOCK_SLACK_S = 2.0
@@ -35,9 +35,8 @@ class TranscriptLock(HeldLock):
         """Take the lock. Raises Refused, naming the holder if the kernel tells it."""
         self.path = path
         session = f"session {path.stem}"
-        flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
-            super().__init__(os.open(path, flags))
+            super().__init__(open_plainly(path, os.O_RDWR))
         except OSError as error:
             raise Refused(
                 f"{session}: its transcript {path} cannot be opened: {error.strerror};"

@@ -23,6 +23,7 @@ from hive_subagent.intervention.intervention import TEXT_LIMIT
 from hive_subagent.intervention.output import Output
 from hive_subagent.models.session import InterventionKind
 from hive_subagent.system import inotify
+from hive_subagent.system.private_files import open_plainly
 
 log = logging.getLogger(__name__)
 
@@ -204,8 +205,7 @@ class Channel:
 
 def _read(file: str, *, within: int) -> str:
     """Raises BlockingIOError while it is being written, OSError or ValueError if unusable."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    with open(os.open(file, flags, dir_fd=within), "rb") as stream:
+    with open(open_plainly(file, os.O_RDONLY, beneath=within), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise ValueError("it is not a regular file")
         _refuse_if_open_for_writing(stream.fileno())

@@ -8,9 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hive_subagent.errors import ConfigurationError
-from hive_subagent.system.private_files import private_directory
-
-_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+from hive_subagent.system.private_files import open_plainly, private_directory
 
 
 class Folder:
@@ -60,7 +58,7 @@ def _open(path: Path) -> tuple[int, tuple[int, int]]:
     private_directory(path.parent)
     private_directory(path)
     try:
-        descriptor = os.open(path, _FLAGS)
+        descriptor = open_plainly(path, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
         raise ConfigurationError(f"directory {path} cannot be used: {error.strerror}") from None
     found = os.fstat(descriptor)

@@ -11,7 +11,7 @@ from typing import Any
 
 from hive_subagent.intervention.folder import Folder
 from hive_subagent.messages.text import fit
-from hive_subagent.system.private_files import make_ours
+from hive_subagent.system.private_files import make_ours, open_plainly
 from hive_subagent.system.sanitize import on_one_line
 
 log = logging.getLogger(__name__)
@@ -43,9 +43,9 @@ class Output:
         clock = time.strftime("%H:%M:%S")
         data = "".join(f"{clock} {_on_one_line(line)}\n" for line in lines).encode()
         path = self._folder.path / NAME
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         try:
-            file = os.open(NAME, flags | os.O_NONBLOCK, 0o600, dir_fd=self._folder.descriptor)
+            file = open_plainly(NAME, flags, beneath=self._folder.descriptor)
             try:
                 make_ours(file, path)
                 if os.fstat(file).st_size + len(data) > FILE_LIMIT:

@@ -28,6 +28,7 @@ from hive_subagent.outbox.entries import (
 from hive_subagent.system.private_files import (
     Unusable,
     new_draft,
+    open_plainly,
     private_directory,
     read_ours,
     reason_of,
@@ -79,7 +80,7 @@ class Journal:
     @classmethod
     def reopen(cls, path: Path, end: int) -> Journal:
         """The journal at `path`, whose lines take `end` bytes. Raises OSError."""
-        return cls(os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC), end)
+        return cls(open_plainly(path, os.O_WRONLY), end)
 
     def append(self, line: bytes) -> None:
         """Add a line and flush it to the disk. Raises OSError, and then it may not count."""

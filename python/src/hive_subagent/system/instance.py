@@ -22,7 +22,13 @@ from typing import Any, Self
 
 from hive_subagent.errors import ConfigurationError
 from hive_subagent.system.operator_input import first_set
-from hive_subagent.system.private_files import make_ours, read_ours, reason_of, write_private
+from hive_subagent.system.private_files import (
+    make_ours,
+    open_plainly,
+    read_ours,
+    reason_of,
+    write_private,
+)
 
 LOCK_NAME = "daemon.lock"
 
@@ -138,7 +144,7 @@ def lock_directory(path: Path, about: dict[str, Any]) -> HeldLock:
     """
     file = path / LOCK_NAME
     try:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        descriptor = open_plainly(file, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise ConfigurationError(
             f"lock {file} cannot be opened: {reason_of(error)};"

@@ -33,6 +33,15 @@ class Unusable(OSError):
 _NOT_A_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO)
 
 
+def open_plainly(path: str | os.PathLike[str], flags: int, *, beneath: int | None = None) -> int:
+    """Open without following a link in the last component, and without waiting for a pipe.
+
+    Returns the descriptor, which no child inherits. A file that is made has the mode 0600.
+    `beneath` is the descriptor of the directory that a relative path starts from. Raises OSError.
+    """
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600, dir_fd=beneath)
+
+
 def private_directory(path: Path) -> None:
     """Make `path` a directory that only we can enter: create it 0700, or check and tighten it.
 
@@ -44,7 +53,7 @@ def private_directory(path: Path) -> None:
             with suppress(FileExistsError):
                 missing.mkdir(mode=0o700)
                 missing.chmod(0o700)
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = open_plainly(path, os.O_RDONLY | os.O_DIRECTORY)
     except (OSError, ValueError) as error:
         if os.path.islink(path):  # Path.is_symlink raises where no path can be that long
             raise ConfigurationError(
@@ -97,7 +106,7 @@ def read_ours(path: Path) -> bytes:
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     try:
-        file = open(path, "rb", opener=_not_following)  # noqa: SIM115
+        file = open(path, "rb", opener=open_plainly)  # noqa: SIM115
     except OSError as error:
         if error.errno in _NOT_A_FILE:
             raise Unusable(error.errno, error.strerror, str(path)) from None
@@ -117,10 +126,6 @@ def check_ours(path: Path) -> None:
     """Raise Unusable or OSError for a file that `read_ours` would not read."""
     with _opened(path) as file:
         make_ours(file.fileno(), path)
-
-
-def _not_following(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def make_ours(descriptor: int, path: Path) -> None:
@@ -165,9 +170,7 @@ def write_private(path: Path, content: bytes, *, durable: bool = False) -> None:
 def new_draft(path: Path) -> tuple[Path, int]:
     """A new empty file (0600) beside `path`, open for writing: its path and descriptor."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    descriptor = os.open(
-        draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-    )
+    descriptor = open_plainly(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         os.fchmod(descriptor, 0o600)  # the umask may have taken our own bits
     except BaseException:
@@ -180,7 +183,7 @@ def new_draft(path: Path) -> tuple[Path, int]:
 
 def sync_directory(path: Path) -> None:
     """Flush the names in a directory to the disk. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     except OSError as error:

@@ -13,10 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from hive_subagent.system.private_files import open_plainly
 from hive_subagent.system.sanitize import on_lines, on_one_line
-
-_OPEN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_FOLDER = os.O_PATH | os.O_DIRECTORY | _OPEN
 
 
 class _Unusable(Exception):
@@ -53,7 +51,7 @@ def _opened(path: Path, beneath: Path | None) -> Iterator[int]:
         parts = relative.relative_to(beneath).parts
     if not parts:
         raise _Unusable("it is a directory")
-    folder = os.open(top, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    folder = os.open(top, os.O_PATH | os.O_DIRECTORY)
     try:
         # one component at a time: with neither ".." nor a link this is as narrow as openat2 with
         # RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS, and needs no kernel of its own
@@ -75,7 +73,7 @@ def _open_folder(name: str, folder: int) -> int:
         if stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode):
             raise _Unusable(f"{on_one_line(name)} in its path is a symbolic link: not followed")
     try:
-        return os.open(name, _FOLDER, dir_fd=folder)
+        return open_plainly(name, os.O_PATH | os.O_DIRECTORY, beneath=folder)
     except FileNotFoundError:
         raise _Unusable("its directory does not exist") from None
 
@@ -88,8 +86,7 @@ def _open_file(name: str, folder: int, *, second_names: bool) -> int:
             raise _Unusable("a symbolic link, which is not followed")
         if not stat.S_ISREG(mode):
             raise _Unusable("not a regular file")
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | _OPEN
-    descriptor = os.open(name, flags, 0o600, dir_fd=folder)
+    descriptor = open_plainly(name, os.O_RDWR | os.O_APPEND | os.O_CREAT, beneath=folder)
     found = os.fstat(descriptor)
     problem = ""
     if not stat.S_ISREG(found.st_mode):
