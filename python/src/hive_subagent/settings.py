@@ -150,13 +150,13 @@ class Settings(BaseSettings):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _no_number_is_a_yes(cls, value: object, info: ValidationInfo) -> object:
+    def _no_boolean_for_a_number(cls, value: object, info: ValidationInfo) -> object:
         if isinstance(value, bool) and info.field_name != "channels":
             raise ValueError(f"{str(value).lower()} is no value for it")
         return value
 
     @model_validator(mode="after")
-    def _nobodys_settings_where_confined(self) -> Self:
+    def _no_setting_sources_where_confined(self) -> Self:
         # a project's own settings could raise the mode again (measured with 2.1.197)
         if self.ceiling.confined and self.setting_sources:
             raise ValueError(
