@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -38,28 +38,43 @@ def put(group: Path, *pids: int) -> None:
     (group / "cgroup.procs").write_text("".join(f"{pid}\n" for pid in pids))
 
 
-def spawned(enclosure: Enclosure) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen(
-        enclosure.launcher(["sleep", "1000"]),
-        env={**BASE_ENVIRONMENT, **enclosure.environment},
-        start_new_session=True,
-    )
-    enclosure.adopt(process.pid)
-    return process
+@pytest.fixture
+def spawned() -> Iterator[Callable[[Enclosure], subprocess.Popen[bytes]]]:
+    """Starts a process in an enclosure; it is killed in the end."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def spawn(enclosure: Enclosure) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            enclosure.launcher(["sleep", "1000"]),
+            env={**BASE_ENVIRONMENT, **enclosure.environment},
+            start_new_session=True,
+        )
+        started.append(process)
+        enclosure.adopt(process.pid)
+        return process
+
+    yield spawn
+    for process in started:
+        process.kill()
+        process.wait()
 
 
 @pytest.mark.parametrize("place", ["supervisor/deep", "mine", "run-unknown"])
 async def test_what_sits_in_a_foreign_cgroup_ends_with_the_last_run(
-    contained: Containment, unit: Path, unmarked: subprocess.Popen[bytes], place: str
+    contained: Containment,
+    unit: Path,
+    unmarked: subprocess.Popen[bytes],
+    spawned: Callable[[Enclosure], subprocess.Popen[bytes]],
+    place: str,
 ) -> None:
     """R10: while another run is open it can be that one's."""
     one, other = contained.open("one"), contained.open("other")
-    with spawned(one) as first, spawned(other) as second:
-        put(unit / place, unmarked.pid)
-        assert [info.pid for info in await one.end()] == [first.pid]
-        assert is_alive(unmarked.pid)
-        assert {info.pid for info in await other.end()} == {second.pid, unmarked.pid}
-        assert unmarked.wait() == -signal.SIGKILL
+    first, second = spawned(one), spawned(other)
+    put(unit / place, unmarked.pid)
+    assert [info.pid for info in await one.end()] == [first.pid]
+    assert is_alive(unmarked.pid)
+    assert {info.pid for info in await other.end()} == {second.pid, unmarked.pid}
+    assert unmarked.wait() == -signal.SIGKILL
     assert not (unit / place).exists()
     assert (unit / "run-other").exists()
 
@@ -88,15 +103,16 @@ async def test_a_foreign_cgroup_that_cannot_be_looked_into_is_killed_and_reporte
 
 
 async def test_the_daemon_and_what_the_service_manager_runs_beside_it_are_left_alone(
-    contained: Containment, unit: Path
+    contained: Containment,
+    unit: Path,
+    unmarked: subprocess.Popen[bytes],
+    spawned: Callable[[Enclosure], subprocess.Popen[bytes]],
 ) -> None:
     """`.control` holds an ExecReload."""
-    with subprocess.Popen(["sleep", "1000"], start_new_session=True) as helper:
-        put(unit / "supervisor", os.getpid())
-        put(unit / ".control", helper.pid)
-        enclosure = contained.open("one")
-        with spawned(enclosure) as root:
-            assert [info.pid for info in await enclosure.end()] == [root.pid]
-        assert await contained.sweep_leftovers() == []
-        assert helper.poll() is None
-        helper.kill()
+    put(unit / "supervisor", os.getpid())
+    put(unit / ".control", unmarked.pid)
+    enclosure = contained.open("one")
+    root = spawned(enclosure)
+    assert [info.pid for info in await enclosure.end()] == [root.pid]
+    assert await contained.sweep_leftovers() == []
+    assert is_alive(unmarked.pid)

@@ -42,7 +42,7 @@ async def test_the_end_of_a_shut_leaf_kills_what_is_marked_and_claims_no_more(
 ) -> None:
     enclosure, leaf = contained.open("one"), unit / "run-one"
     with subprocess.Popen(
-        enclosure.launcher(["sleep", "1000"]),
+        enclosure.launcher(["sleep", "10"]),
         env={**BASE_ENVIRONMENT, **enclosure.environment},
         start_new_session=True,
     ) as root:
