@@ -126,7 +126,7 @@ def test_a_taken_port_is_exit_three_and_nothing_was_touched(
 
 
 @pytest.mark.parametrize("shared", ["state_dir", "runtime_dir"])
-def test_a_second_daemon_on_one_directory_is_told_who_has_it_and_disturbs_nothing(
+def test_a_second_daemon_on_a_directory_names_the_first_and_ends(
     daemon: Daemon,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

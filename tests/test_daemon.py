@@ -40,7 +40,7 @@ def test_when_ready_it_says_where_it_is_in_a_private_file(daemon: Daemon) -> Non
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
-async def test_a_signal_ends_every_child_tells_each_ending_and_exits_with_zero(
+async def test_a_signal_ends_every_child_reports_each_ending_and_exits_with_0(
     world: Daemon, number: signal.Signals
 ) -> None:
     """R11, R17: gentle and deaf children, and tools in sessions of their own.
@@ -118,7 +118,7 @@ async def test_a_daemon_under_nohup_outlives_its_terminal(world: Daemon) -> None
     assert "SIGHUP" not in world.log
 
 
-async def test_a_subagent_finds_programs_where_the_daemon_was_told_to(daemon: Daemon) -> None:
+async def test_a_subagent_finds_programs_on_the_daemons_path(daemon: Daemon) -> None:
     """Issue 11, 7: a wrapper around the daemon put the daemon's own interpreter first."""
     found = daemon.gate()
     await daemon.run(script(bash(f'printf %s "$PATH" >{found}')))

@@ -11,7 +11,7 @@ from support.processes import gone, is_alive, until
 from support.stub import HANG, bash, script, text
 
 
-async def test_after_a_kill_nothing_is_left_every_ending_is_told_and_sessions_go_on(
+async def test_after_a_kill_nothing_is_left_and_every_ending_is_reported(
     world: Daemon, tmp_path: Path
 ) -> None:
     """R11, R17."""
@@ -76,7 +76,7 @@ async def test_after_a_kill_nothing_is_left_every_ending_is_told_and_sessions_go
         stranger.kill()
 
 
-async def test_a_notice_that_nobody_took_waits_for_the_next_daemon(world: Daemon) -> None:
+async def test_a_notice_that_no_sink_took_waits_for_the_next_daemon(world: Daemon) -> None:
     """R17: and each sink gets it once."""
     path = world.root / "todo.sock"
     world.settings["todo_sinks"] = [f"unix:{path}", f"dir:{world.state_dir / 'todos'}"]

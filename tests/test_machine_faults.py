@@ -30,7 +30,7 @@ def health(world: Daemon) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
-async def test_what_ended_on_a_full_disk_is_not_told_as_killed_by_the_next_daemon(
+async def test_a_run_that_ended_on_a_full_disk_is_not_reported_as_killed_later(
     disk: SmallDisk, world: Daemon, end: str
 ) -> None:
     """Issue 10, 3: after a clean SIGTERM, too."""

@@ -62,7 +62,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-def test_a_nixpkgs_that_is_named_is_taken_and_one_that_is_not_there_is_an_error(
+def test_a_named_nixpkgs_is_taken_and_a_missing_one_is_an_error(
     project: Project,
 ) -> None:
     """Issue 11, 19: also its lib alone."""

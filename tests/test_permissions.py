@@ -249,5 +249,5 @@ def test_the_parts_are_those_of_the_claims_above() -> None:
         (Permissions.of("plan"), False),
     ],
 )
-def test_who_writes_anywhere(permissions: Permissions, *, writes: bool) -> None:
+def test_which_permissions_write_anywhere(permissions: Permissions, *, writes: bool) -> None:
     assert writes_anywhere(permissions) == writes

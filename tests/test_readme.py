@@ -9,7 +9,7 @@ from support.readme import ReadmeDaemon
 from support.stub import STUB, bash, script
 
 
-async def test_the_commands_of_the_readme_start_a_daemon_whose_subagents_write_usual_files(
+async def test_the_commands_of_the_readme_start_a_daemon_that_writes_usual_files(
     tmp_path: Path,
 ) -> None:
     """Issue 9, 25: a umask for the token was left to the daemon, and all its files were 0600."""

@@ -157,7 +157,7 @@ def test_a_list_that_is_not_json_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     assert "child_env" in text
 
 
-def test_below_bypass_no_settings_of_a_project_may_come_in(config: Path) -> None:
+def test_below_bypass_no_settings_of_a_project_are_read(config: Path) -> None:
     """R29: a project's own settings could raise the mode again."""
     text = complaint(write(config, permission_mode="plan", setting_sources="user,project"))
     assert "setting_sources must be empty" in text
@@ -166,12 +166,12 @@ def test_below_bypass_no_settings_of_a_project_may_come_in(config: Path) -> None
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'"port"', b"\xff\xfe{}", b"{}{}"])
-def test_a_file_that_is_no_json_object_is_told(config: Path, content: bytes) -> None:
+def test_a_file_that_is_no_json_object_is_reported(config: Path, content: bytes) -> None:
     config.write_bytes(content)
     assert str(config) in complaint(config)
 
 
-def test_a_file_that_cannot_be_read_is_told(config: Path, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_reported(config: Path, tmp_path: Path) -> None:
     assert "No such file" in complaint(config)
     assert "it is a directory" in complaint(tmp_path)
 

@@ -27,7 +27,7 @@ def hand_over(unit: Path) -> None:
         pytest.skip(f"no user attributes on this file system: {error.strerror}")
 
 
-def test_in_the_subgroup_supervisor_the_unit_is_ours_and_gets_its_controllers(
+def test_in_subgroup_supervisor_the_unit_is_ours_with_its_controllers(
     tmp_path: Path,
 ) -> None:
     hierarchy, unit = plain_unit(tmp_path)
@@ -103,7 +103,7 @@ def test_a_unit_with_other_processes_in_it_is_left_as_it_is(tmp_path: Path) -> N
     assert not (unit / "supervisor").exists()
 
 
-def test_a_writable_cgroup_that_nobody_handed_over_is_not_ours(tmp_path: Path) -> None:
+def test_a_writable_cgroup_that_is_not_delegated_is_not_ours(tmp_path: Path) -> None:
     hierarchy, _ = plain_unit(tmp_path, subgroup="")
     assert find(hierarchy) == "the service manager has not delegated /our.service"
 

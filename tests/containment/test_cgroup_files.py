@@ -104,7 +104,7 @@ async def test_a_nested_cgroup_is_part_of_the_run_and_is_removed_with_it(
     assert not (unit / "run-one").exists()
 
 
-async def test_a_run_tells_peak_limit_and_cpu_time_from_its_leaf_and_keeps_them(
+async def test_a_run_reads_peak_limit_and_cpu_time_from_its_leaf_and_keeps_them(
     contained: Containment, unit: Path
 ) -> None:
     enclosure, leaf = contained.open("one"), unit / "run-one"
@@ -127,7 +127,7 @@ async def test_a_kernel_without_memory_peak_gives_none(contained: Containment, u
     assert enclosure.usage().peak_memory_bytes is None
 
 
-async def test_a_kill_at_the_runs_own_limit_is_told_from_one_at_the_services(
+async def test_a_kill_at_the_runs_own_limit_differs_from_one_at_the_services(
     contained: Containment, unit: Path
 ) -> None:
     """R15: memory.events of the leaf counts both; where `oom` counts says which limit it was."""
@@ -191,7 +191,7 @@ async def test_a_root_that_outlives_the_kernels_kill_was_not_its_victim(
     assert (usage.oom_kills, usage.oom_survived) == (1, 1)
 
 
-async def test_a_kill_is_noticed_without_anybody_asking(anyio_backend: str, tmp_path: Path) -> None:
+async def test_a_kill_is_noticed_without_a_look(anyio_backend: str, tmp_path: Path) -> None:
     """Else one that the root outlived long ago could not be told from its own death."""
     _, unit = plain_unit(tmp_path)
     PlainDirectories().make(unit / "run-one")
@@ -322,7 +322,7 @@ async def test_memory_of_no_living_run_is_what_the_unit_has_beyond_its_leaves(
     assert caplog.text.count("belong to no living run") == 1
 
 
-async def test_without_descriptors_figures_are_unknown_and_cost_no_run_its_ending(
+async def test_without_descriptors_figures_are_unknown_and_every_run_ends(
     contained: Containment, unit: Path
 ) -> None:
     """Issue 10: the daemon looks at each quiet run once, and ended with the first that failed."""

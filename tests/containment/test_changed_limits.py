@@ -23,7 +23,7 @@ async def contained(
         yield made
 
 
-async def test_a_limit_that_was_lifted_is_not_told_as_holding(
+async def test_a_limit_that_was_lifted_is_not_reported_as_holding(
     contained: Containment, unit: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     enclosure = contained.open("one", memory_max=1 << 20)

@@ -88,7 +88,7 @@ async def test_the_start_of_a_daemon_ends_what_sits_in_foreign_cgroups(
     assert not (unit / "run-old").exists()
 
 
-async def test_a_foreign_cgroup_that_cannot_be_looked_into_is_killed_and_reported(
+async def test_a_foreign_cgroup_that_cannot_be_read_is_killed_and_reported(
     contained: Containment, unit: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     put(unit / "mine")
@@ -102,7 +102,7 @@ async def test_a_foreign_cgroup_that_cannot_be_looked_into_is_killed_and_reporte
     (unit / "mine/cgroup.events").write_text("populated 0\n")
 
 
-async def test_the_daemon_and_what_the_service_manager_runs_beside_it_are_left_alone(
+async def test_the_daemon_and_processes_of_the_service_manager_are_left_alone(
     contained: Containment,
     unit: Path,
     unmarked: subprocess.Popen[bytes],

@@ -67,7 +67,7 @@ async def test_what_has_moved_into_a_foreign_cgroup_ends_with_the_last_run(
     assert not (unit / "supervisor/deep").exists()
 
 
-async def test_a_cgroup_too_deep_for_any_path_hides_nobody_and_holds_nothing_up(
+async def test_a_cgroup_too_deep_for_any_path_hides_no_process(
     run: Run, hierarchy: Hierarchy, caplog: pytest.LogCaptureFixture
 ) -> None:
     """R10: longer than a path may be, so that nobody can list who is in it."""

@@ -64,7 +64,7 @@ def owners(roll: Ownership, found: dict[int, Process]) -> dict[int, str]:
 
 
 @given(st.lists(processes), st.dictionaries(a_pid, marks), st.booleans())
-def test_this_process_and_those_above_it_are_never_anybodys(
+def test_this_process_and_those_above_it_never_belong_to_a_run(
     found: list[Process], known: dict[int, Marks], strays: bool
 ) -> None:
     roll = a_roll(known, strays=strays)
@@ -153,7 +153,7 @@ def test_what_a_closed_run_left_is_left_over() -> None:
     assert owners(roll, found) == {201: LEFTOVER, 202: LEFTOVER}
 
 
-def test_a_dead_child_is_not_reaped_while_it_may_be_the_root_of_a_run_not_named_yet() -> None:
+def test_a_dead_child_is_not_reaped_while_it_may_be_the_root_of_a_new_run() -> None:
     roll = a_roll({201: Marks(None, None, marker.stamp(HOUSE, 1))})
     entry = roll.add("a")
     dead = child(201, OWN.pid)._replace(state="Z")
@@ -172,7 +172,7 @@ def test_a_root_is_never_reaped_not_even_after_its_run_is_closed() -> None:
     assert roll.sort(snapshot(dead)).reapable == []
 
 
-def test_strays_are_claimed_only_when_asked_for_and_only_where_they_can_be_nothing_else() -> None:
+def test_strays_are_claimed_on_request_only_and_where_nothing_else_fits() -> None:
     found = snapshot(
         child(201, OWN.pid),
         child(202, 201),
@@ -212,7 +212,7 @@ def test_where_others_hang_under_this_process_hanging_there_proves_nothing() -> 
 
 
 @given(st.text(string.ascii_letters + string.digits, min_size=1), st.integers(0, 2**40))
-def test_a_stamp_fits_every_shell_and_tells_its_house(identity: str, number: int) -> None:
+def test_a_stamp_fits_every_shell_and_shows_its_daemon(identity: str, number: int) -> None:
     stamp = marker.stamp(identity, number)
     assert 0 < stamp < 2**62
     assert marker.same_daemon(stamp, identity)

@@ -46,7 +46,7 @@ async def test_a_pid_that_was_used_again_is_not_signalled(anyio_backend: str) ->
             stranger.kill()
 
 
-def test_a_descriptor_outlives_the_pid_and_then_signals_nobody() -> None:
+def test_a_descriptor_outlives_the_pid_and_then_signals_no_process() -> None:
     """R16."""
     with subprocess.Popen(["sleep", "1000"]) as process:
         fd = pidfd.open_checked(seen(process.pid))

@@ -60,7 +60,7 @@ async def end_runs(world: Daemon) -> None:
         await gone(children)
 
 
-async def test_what_a_start_script_left_beside_the_daemon_is_reaped_and_never_ended(
+async def test_a_process_of_the_start_script_is_reaped_and_never_ended(
     world: Daemon, stranger: Path
 ) -> None:
     """Issue 9, 20: it ended what was re-parented to it, with the last run and at its stop."""

@@ -60,7 +60,7 @@ async def test_nothing_survives_a_run_whose_root_is_gone(run: Run, escape: str) 
     assert not is_alive(grandchild)
 
 
-async def test_a_zombie_root_that_nobody_has_reaped_yet_does_not_hold_up_the_end(run: Run) -> None:
+async def test_a_zombie_root_that_is_not_reaped_yet_does_not_delay_the_end(run: Run) -> None:
     started = run(f"setsid bash -c 'echo $$; {FOREVER}' & disown -a; exit 3")
     grandchild = int(await started.line())
     await gone(started.pid)
@@ -71,7 +71,7 @@ async def test_a_zombie_root_that_nobody_has_reaped_yet_does_not_hold_up_the_end
     assert await started.exited() == 3, "the root's exit belongs to its spawner"
 
 
-async def test_what_died_is_told_with_its_command_root_first(run: Run) -> None:
+async def test_killed_processes_are_reported_with_command_root_first(run: Run) -> None:
     started = run("sleep 1001 & setsid sleep 1002 & echo ready; wait")
     await started.line()
     await until(lambda: len({p.command for p in started.enclosure.processes()}) == 3)
@@ -142,7 +142,7 @@ async def test_an_end_that_is_given_no_time_kills_what_it_finds_all_the_same(
     assert await started.exited() == -signal.SIGKILL
 
 
-async def test_a_run_of_many_processes_is_killed_to_the_last_and_told_in_full(run: Run) -> None:
+async def test_a_run_of_many_processes_is_killed_and_reported_in_full(run: Run) -> None:
     """More than are held open at once."""
     started = run(f"for i in $(seq 400); do sleep 1000 & done; echo ready; {FOREVER}")
     await started.line()
@@ -166,7 +166,7 @@ async def test_a_sibling_run_is_not_touched(run: Run) -> None:
     assert [info.pid for info in sibling.enclosure.processes()] == [sibling.pid]
 
 
-async def test_a_process_of_nobody_is_not_touched(run: Run) -> None:
+async def test_a_process_of_no_run_is_not_touched(run: Run) -> None:
     """R16: a child of this process that was never a run's stays alive."""
     bystander = subprocess.Popen(["sleep", "1000"], start_new_session=True)
     try:

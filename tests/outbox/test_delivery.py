@@ -135,7 +135,7 @@ async def test_a_dead_sink_costs_neither_tasks_nor_memory_per_notice(tmp_path: P
         tasks.cancel_scope.cancel()
 
 
-async def test_a_sink_that_breaks_costs_nobody_else_anything(
+async def test_a_sink_that_breaks_delays_no_other(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Broken:
@@ -151,7 +151,7 @@ async def test_a_sink_that_breaks_costs_nobody_else_anything(
     assert "failed at notice r1" in caplog.text
 
 
-async def test_a_lasting_failure_is_told_once_and_its_end_too(
+async def test_a_lasting_failure_is_logged_once_and_its_end_too(
     owner: Owner, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")

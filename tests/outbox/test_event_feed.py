@@ -73,7 +73,7 @@ async def test_each_reader_gets_every_event_in_order() -> None:
         assert reader.told == [(f"r{number}", 0) for number in range(20)]
 
 
-async def test_a_reader_that_hangs_costs_nobody_anything_and_is_told_what_it_missed() -> None:
+async def test_a_reader_that_hangs_delays_no_other_and_gets_a_count_of_its_loss() -> None:
     slow, quick = Reader(), Reader()
     quick.open.set()
     feed = EventFeed([slow, quick], capacity=2)
@@ -110,7 +110,7 @@ async def test_a_refused_event_is_not_tried_again_but_counted(capacity: int) -> 
     assert reader.told == [("r2", 2), ("r4", 1)]
 
 
-async def test_events_refused_while_others_wait_are_counted_on_the_first_of_those() -> None:
+async def test_events_refused_while_others_wait_are_counted_on_the_next_one() -> None:
     reader = Reader()
     reader.refuses = {"r0", "r1"}
     feed = EventFeed([reader])

@@ -31,7 +31,7 @@ def test_a_run_is_owed_on_disk_from_its_answer_on(tmp_path: Path) -> None:
     assert (found.run_id, found.payload) == ("r1", {"name": "lint", "dir": "/a\ud800"})
 
 
-async def test_a_run_dropped_by_a_crash_is_told_of_once(tmp_path: Path) -> None:
+async def test_a_run_dropped_by_a_crash_is_reported_once(tmp_path: Path) -> None:
     """R17: the daemon restarted, and each owed notice arrives."""
     place = Place("p")
     Outbox(tmp_path, [place]).promise("r1", {"name": "lint"})
@@ -62,7 +62,7 @@ async def test_an_undelivered_notice_is_delivered_after_a_restart(tmp_path: Path
     assert owed(tmp_path) == {}
 
 
-async def test_the_notice_is_on_disk_before_anybody_is_told(tmp_path: Path, owner: Owner) -> None:
+async def test_the_notice_is_on_disk_before_any_sink_gets_it(tmp_path: Path, owner: Owner) -> None:
     seen: list[Any] = []
 
     def look(notice: dict[str, Any]) -> bytes:
@@ -79,7 +79,7 @@ async def test_the_notice_is_on_disk_before_anybody_is_told(tmp_path: Path, owne
 
 
 @pytest.mark.parametrize("before", ["nothing", "cancelled", "fulfilled", "fulfilled and delivered"])
-async def test_a_run_that_is_not_owed_is_not_told_of(tmp_path: Path, before: str) -> None:
+async def test_a_run_without_a_promise_gets_no_notice(tmp_path: Path, before: str) -> None:
     place = Place("p")
     outbox = Outbox(tmp_path, [place])
     if before != "nothing":
@@ -132,7 +132,7 @@ async def test_a_sink_that_took_it_is_remembered_while_it_is_not_configured(tmp_
     assert one.received == three.received
 
 
-async def test_a_notice_that_only_a_removed_sink_lacked_is_done_at_the_next_start(
+async def test_a_notice_that_only_a_removed_sink_lacked_is_done_at_next_start(
     tmp_path: Path,
 ) -> None:
     taker, away = Place("taker"), Place("away")
@@ -218,7 +218,7 @@ def test_a_promise_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     assert not outbox.fulfil("r1", make_notice("r1"))
 
 
-async def test_a_notice_that_the_disk_does_not_take_is_told_from_memory(
+async def test_a_notice_that_the_disk_does_not_take_is_delivered_from_memory(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     taker, away = Place("taker"), Place("away")

@@ -31,7 +31,7 @@ NOTICE = make_notice("r1").model_dump()
         json.dumps({"state": "owed", "notice": {**NOTICE, "id": "r2"}, "accepted": []}).encode(),
     ],
 )
-def test_a_broken_file_is_set_aside_whole_and_told(
+def test_a_broken_file_is_set_aside_whole_and_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes
 ) -> None:
     directory = tmp_path / "owed"
@@ -58,7 +58,7 @@ def test_any_bytes_in_a_file_neither_crash_the_daemon_nor_are_lost(
     assert (state_dir / "owed" / "r1.json.broken").read_bytes() == content
 
 
-def test_strange_things_in_the_directory_are_survived(tmp_path: Path) -> None:
+def test_unexpected_files_in_the_directory_are_set_aside(tmp_path: Path) -> None:
     directory = tmp_path / "owed"
     directory.mkdir()
     (directory / "d.json").mkdir()

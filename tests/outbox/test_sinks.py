@@ -168,7 +168,7 @@ async def test_an_answer_that_never_ends_is_given_up(owner: Owner) -> None:
     assert caught.value.reached
 
 
-async def test_a_socket_that_nobody_listens_on_was_not_reached(tmp_path: Path) -> None:
+async def test_a_socket_without_a_listener_was_not_reached(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(tmp_path / "dead"))
     for name in ("missing", "dead"):

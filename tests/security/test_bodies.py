@@ -92,7 +92,7 @@ INNER = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
         ([b"X: a\rGET / HTTP/1.1"], b""),
     ],
 )
-def test_a_request_that_can_be_read_in_two_ways_is_refused_and_ends_the_connection(
+def test_an_ambiguous_request_is_refused_and_ends_the_connection(
     guarded: Daemon, fields: list[bytes], body: bytes
 ) -> None:
     assert statuses(raw(guarded, with_body(guarded, body + INNER, *fields))) == [400]
@@ -155,7 +155,7 @@ ABSURD = {
 
 
 @pytest.mark.parametrize("body", ABSURD.values(), ids=ABSURD)
-def test_an_absurd_body_is_refused_in_words_and_nothing_breaks(
+def test_an_absurd_body_is_refused_with_a_text_and_nothing_breaks(
     guarded: Daemon, body: bytes
 ) -> None:
     before = Load.of(guarded).log

@@ -54,7 +54,7 @@ def held(daemon: Daemon) -> int:
     return Load.of(daemon).descriptors
 
 
-async def test_the_owner_gets_in_while_a_stranger_of_the_same_user_holds_all_connections(
+async def test_the_owner_is_served_while_the_same_user_holds_all_connections(
     guarded: Daemon,
 ) -> None:
     quiet = Load.of(guarded).log
@@ -151,7 +151,7 @@ def healthy(daemon: Daemon) -> bool:
     return rpc.request(f"{daemon.url}/healthz").status == 200
 
 
-async def test_who_owes_a_body_gives_way_and_who_waits_for_an_answer_does_not(
+async def test_a_caller_without_its_body_gives_way_and_a_waiting_one_does_not(
     world: Daemon,
 ) -> None:
     """Without an owner's token, so that a stranger's body is waited for."""

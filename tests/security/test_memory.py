@@ -16,7 +16,7 @@ CALLERS = 12
 LARGE = "[[1]," * 1_600_000
 
 
-async def test_requests_without_memory_are_answered_or_cut_and_the_daemon_serves_on(
+async def test_without_memory_requests_are_answered_or_cut_and_service_goes_on(
     world: Daemon,
 ) -> None:
     world.start()

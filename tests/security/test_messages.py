@@ -126,7 +126,7 @@ async def test_a_cancelled_wait_ends_and_its_run_goes_on(
     await guarded.must("interrupt", name=name, force=True)
 
 
-async def test_nobody_cancels_the_wait_of_another_client(guarded: Daemon) -> None:
+async def test_no_client_cancels_the_wait_of_another(guarded: Daemon) -> None:
     """Each client counts its ids from 0."""
     name = await guarded.begin(script(HANG))
     ours, theirs = session_of(guarded), session_of(guarded)

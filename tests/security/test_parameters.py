@@ -202,7 +202,7 @@ async def test_a_prompt_file_that_is_none_is_refused_before_anything_runs(
     assert words.startswith(f"prompt_file {path}")
 
 
-async def test_a_report_file_that_becomes_a_link_while_its_run_goes_on_is_not_followed(
+async def test_a_report_file_that_becomes_a_link_during_its_run_is_not_followed(
     guarded: Daemon,
 ) -> None:
     gate, victim, report = (guarded.gate() for _ in range(3))

@@ -103,7 +103,7 @@ async def test_links_among_its_files_are_replaced_removed_or_left_out(
 
 @as_root
 @pytest.mark.parametrize("place", ["state", "run", "state/sessions", "state/owed", "run/mcp"])
-def test_a_folder_of_somebody_else_ends_it_by_name(
+def test_a_folder_of_another_user_ends_the_start_and_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str
 ) -> None:
     folder = tmp_path / place
@@ -116,7 +116,7 @@ def test_a_folder_of_somebody_else_ends_it_by_name(
 
 @as_root
 @pytest.mark.parametrize("place", ["state/identity", "state/daemon.lock", "run/daemon.lock"])
-def test_a_file_of_somebody_else_ends_it_by_name(
+def test_a_file_of_another_user_ends_the_start_and_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str
 ) -> None:
     file = tmp_path / place

@@ -70,7 +70,7 @@ def told_by_tools(daemon: Daemon, session: dict[str, Any]) -> str:
     return "\n".join(json.dumps(line) for line in lines if line.get("type") == "user")
 
 
-async def test_the_owners_door_is_shut_to_a_shell_without_the_token(guarded: Daemon) -> None:
+async def test_the_owners_route_refuses_a_shell_without_the_token(guarded: Daemon) -> None:
     own = "next(iter(__import__('glob').glob(sys.argv[2] + '/mcp/*.json')))"
     program = f"""{ASK}
 signal = json.load(open({own}))["mcpServers"]["signal"]["url"]
@@ -143,7 +143,7 @@ async def test_a_siblings_token_is_in_its_configuration_and_nowhere_else(guarded
     await guarded.must("interrupt", name=sibling)
 
 
-async def test_what_a_shell_says_with_a_siblings_token_is_told_as_the_siblings(
+async def test_a_report_with_a_siblings_token_counts_as_the_siblings(
     guarded: Daemon,
 ) -> None:
     """It can, as documented; and the owner reads that a goal is self-reported, not checked."""

@@ -62,7 +62,7 @@ async def test_a_last_answer_is_kept_as_it_is_and_shown_as_escapes(guarded: Daem
     assert_log_is_ours(guarded)
 
 
-async def test_last_words_on_stderr_forge_nothing(guarded: Daemon) -> None:
+async def test_last_lines_on_stderr_forge_nothing(guarded: Daemon) -> None:
     name = await guarded.begin(script(text("x"), {"stderr": FORGED}, {"exit": 3}))
     session = await guarded.ended(name)
     assert session["state"] == "failed"
@@ -90,7 +90,7 @@ async def test_a_question_forges_nothing(guarded: Daemon) -> None:
     assert_log_is_ours(guarded)
 
 
-async def test_half_a_character_pair_in_claudes_words_loses_no_notice(guarded: Daemon) -> None:
+async def test_half_a_surrogate_pair_in_claudes_text_loses_no_notice(guarded: Daemon) -> None:
     """A model can print one; JSON carries it, UTF-8 does not."""
     part = '{"type":"tool_use","id":"t","name":"\\ud800"}'
     half = '{"type":"assistant","message":{"content":[' + part + "]}}"

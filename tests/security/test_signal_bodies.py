@@ -84,7 +84,7 @@ def test_json_of_many_values_or_levels_is_never_parsed(
     assert (reply.status, reply.body[:23]) == (400, b"the request's JSON is n")
 
 
-async def test_bodies_that_never_end_hold_up_nobody(guarded: Daemon, url: str) -> None:
+async def test_bodies_that_never_end_delay_no_other_request(guarded: Daemon, url: str) -> None:
     """The further ones are refused, and the same token's whole requests are served beside them."""
     before = Load.of(guarded).memory
     with ExitStack() as opened:

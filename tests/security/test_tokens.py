@@ -61,14 +61,14 @@ def test_a_wrong_token_before_the_right_one_is_refused(guarded: Daemon) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD", "TRACE"])
-def test_no_method_comes_past_the_token(guarded: Daemon, method: str) -> None:
+def test_every_method_needs_the_token(guarded: Daemon, method: str) -> None:
     for path in ("/mcp", "/mcp/", "//mcp", "/mcp/../mcp", "/MCP", "/", "/x/mcp"):
         answer = raw(guarded, head(guarded, f"{method} {path}"))
         assert statuses(answer) in ([401], [404]), path
 
 
 @pytest.mark.parametrize("line", ["CONNECT 127.0.0.1:22", "OPTIONS *", "GET http://evil.example/"])
-def test_it_is_nobodys_proxy(guarded: Daemon, line: str) -> None:
+def test_it_serves_as_no_proxy(guarded: Daemon, line: str) -> None:
     assert statuses(raw(guarded, head(guarded, line))) in ([401], [404])
 
 
@@ -141,7 +141,7 @@ async def test_a_page_that_knows_a_token_is_refused_all_the_same(guarded: Daemon
     assert (await guarded.must("status", name=name))["message"] is None
 
 
-async def test_no_token_is_told_anywhere(guarded: Daemon) -> None:
+async def test_no_token_is_shown_anywhere(guarded: Daemon) -> None:
     """Not in a log, an answer, a notice, a file, an argument or an environment."""
     shell = bash("env; cat /proc/*/cmdline; perl -e 'sleep 100'")
     name, url = await begin_with_url(guarded, script(shell))

@@ -95,7 +95,7 @@ def test_the_names_of_this_machine_are_served(daemon: Daemon, host: str) -> None
         assert "sessions" in rpc.call(f"{daemon.url}/mcp", "status", {}, given).data
 
 
-async def test_health_tells_status_version_instance_and_how_many_run(daemon: Daemon) -> None:
+async def test_health_has_status_version_instance_and_number_of_runs(daemon: Daemon) -> None:
     about = json.loads((daemon.runtime_dir / "daemon.json").read_bytes())
 
     def health() -> dict[str, Any]:
@@ -140,7 +140,7 @@ def test_without_the_owners_token_nothing_of_the_owners_answers(
     assert rpc.request(f"{guarded.url}/healthz").status == 200
 
 
-async def test_the_owners_token_opens_the_owners_door_and_a_subagents_does_not(
+async def test_the_owners_route_takes_the_owners_token_and_not_a_subagents(
     guarded: Daemon,
 ) -> None:
     owner = {"Authorization": f"Bearer {TOKEN}"}

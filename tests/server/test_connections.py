@@ -51,7 +51,7 @@ def test_the_group_that_has_most_gives_way_with_the_one_idle_for_longest() -> No
     assert len(connections) == 4
 
 
-def test_who_has_shown_a_token_gives_way_last() -> None:
+def test_a_connection_that_has_shown_a_token_is_closed_last() -> None:
     connections = Connections(3)
     first, second, third = some(connections, "one", 3)
     mark_proven({"state": {"standing": first.standing}})
@@ -96,7 +96,7 @@ def test_what_is_gone_is_not_counted_twice() -> None:
     assert not connections.end_one()
 
 
-def test_a_request_without_a_connection_marks_nobody() -> None:
+def test_a_request_without_a_connection_marks_no_caller() -> None:
     mark_proven({})
 
 

@@ -116,7 +116,7 @@ async def test_a_token_holder_is_known_by_the_path_alone(anyio_backend: str) -> 
         ("box.lan", True),
     ],
 )
-def test_an_open_door_to_other_machines_is_said_aloud(
+def test_a_port_open_to_other_machines_is_logged(
     host: str, *, warned: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert read_token(None, host=host) is None

@@ -41,7 +41,7 @@ def test_the_idle_stream_of_an_owner_is_ended_first(
     assert "ERROR" not in world.log
 
 
-async def test_an_owner_who_leaves_amid_a_call_or_a_stream_is_not_logged(
+async def test_an_owner_that_hangs_up_in_a_call_or_a_stream_is_not_logged(
     world: Daemon, connection: http.client.HTTPConnection
 ) -> None:
     """Issue 9, 26."""

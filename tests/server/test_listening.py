@@ -70,7 +70,7 @@ def test_the_passed_socket_is_served_and_handed_to_no_child(
         assert world.stop() == 0, world.log
 
 
-async def test_while_the_daemon_restarts_nobody_takes_its_port_and_a_call_waits(
+async def test_during_a_restart_the_port_stays_taken_and_a_call_waits(
     world: Daemon, held: socket.socket
 ) -> None:
     with passing(world, held):
@@ -119,7 +119,7 @@ def test_among_several_the_one_named_http_is_served(world: Daemon, held: socket.
         assert world.stop() == 0
 
 
-def test_another_port_than_the_setting_names_is_told(world: Daemon, held: socket.socket) -> None:
+def test_a_port_other_than_the_setting_is_logged(world: Daemon, held: socket.socket) -> None:
     world.settings["port"] = 1
     with passing(world, held):
         world.start()

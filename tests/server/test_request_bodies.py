@@ -57,5 +57,5 @@ def test_strings_are_passed_over_in_one_go(body: bytes) -> None:
 
 
 @given(st.binary())
-def test_whatever_it_is_it_is_told(body: bytes) -> None:
+def test_unusable_content_is_reported(body: bytes) -> None:
     assert is_shallow(body, depth=len(body), nodes=len(body))

@@ -126,7 +126,7 @@ def connections() -> int:
     return sum(isinstance(each, TimedProtocol) for each in gc.get_objects())
 
 
-async def test_a_body_that_never_ends_is_answered_in_words(port: int) -> None:
+async def test_a_body_that_never_ends_is_answered_with_a_text(port: int) -> None:
     async with await anyio.connect_tcp("127.0.0.1", port) as stream:
         await stream.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
         with anyio.fail_after(BOUND_S):

@@ -35,7 +35,7 @@ async def test_a_follower_that_fails_costs_the_others_nothing(
         watches.remove(handle)
 
 
-async def test_a_file_is_told_when_it_is_whole_and_not_before(tmp_path: Path) -> None:
+async def test_a_file_is_reported_when_it_is_whole_and_not_before(tmp_path: Path) -> None:
     told = anyio.Event()
     watches = Watches()
     handle = watches.add(tmp_path, told.set, mask=WRITTEN_OR_MOVED_IN)
@@ -49,7 +49,7 @@ async def test_a_file_is_told_when_it_is_whole_and_not_before(tmp_path: Path) ->
     watches.remove(handle)
 
 
-async def test_nothing_is_told_of_what_is_no_longer_watched_nor_can_be(tmp_path: Path) -> None:
+async def test_what_is_no_longer_watched_or_cannot_be_is_not_reported(tmp_path: Path) -> None:
     told: list[str] = []
     watches = Watches()
     (tmp_path / "left").touch()

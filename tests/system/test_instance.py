@@ -60,7 +60,7 @@ def test_a_dangling_link_is_refused_and_its_target_not_made(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
-def test_a_directory_of_somebody_else_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_directory_of_another_user_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir(mode=0o755)
     os.chown(tmp_path / "theirs", 12345, -1)
     with pytest.raises(ConfigurationError, match="belongs to uid 12345, not to uid 0"):
@@ -77,7 +77,7 @@ def test_a_path_that_can_be_no_directory_is_one_line_naming_it(tmp_path: Path, n
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_a_second_daemon_is_told_who_holds_the_directory(tmp_path: Path) -> None:
+def test_a_second_daemon_names_the_holder_of_the_directory(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
@@ -96,7 +96,7 @@ def test_a_second_daemon_is_told_who_holds_the_directory(tmp_path: Path) -> None
         lock_directory(tmp_path, {}).release()
 
 
-def test_one_directory_for_two_purposes_is_told_apart_from_a_second_daemon(tmp_path: Path) -> None:
+def test_one_directory_for_two_purposes_differs_from_a_second_daemon(tmp_path: Path) -> None:
     with (
         lock_directory(tmp_path, {}),
         pytest.raises(ConfigurationError, match="state_dir and runtime_dir must differ"),
@@ -211,7 +211,7 @@ def test_no_more_is_read_than_we_ever_write(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_a_file_that_somebody_else_put_there_is_not_believed(tmp_path: Path) -> None:
+def test_a_file_that_another_user_put_there_is_not_believed(tmp_path: Path) -> None:
     for name in ("identity", "daemon.lock"):
         (tmp_path / name).write_text("0" * 32)
         os.chown(tmp_path / name, 12345, -1)

@@ -20,7 +20,7 @@ with socket.create_connection(("127.0.0.1", int(sys.argv[2]))) as connection:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
-def test_our_own_user_is_told_apart(address: str) -> None:
+def test_our_own_user_is_recognised(address: str) -> None:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         listener = socket.create_server((address, 0), family=family)
@@ -45,7 +45,7 @@ def test_an_ipv4_caller_of_a_socket_for_both_is_known() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
-def test_another_user_is_told_apart() -> None:
+def test_another_user_is_distinguished() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, SocketDiagnostics() as kernel:
         arguments = [sys.executable, "-c", CALL, "4242", str(listener.getsockname()[1])]
         caller = subprocess.Popen(arguments)
@@ -56,7 +56,7 @@ def test_another_user_is_told_apart() -> None:
         assert caller.wait(60) == 0
 
 
-def test_a_connection_that_is_closed_belongs_to_nobody() -> None:
+def test_a_closed_connection_belongs_to_no_user() -> None:
     """The kernel tells user 0 of it, who could do more than a stranger."""
     with socket.create_server(("127.0.0.1", 0)) as listener, SocketDiagnostics() as kernel:
         caller = socket.create_connection(listener.getsockname())
@@ -69,7 +69,9 @@ def test_a_connection_that_is_closed_belongs_to_nobody() -> None:
             assert kernel.uid_of_peer(("no address", 1), ("neither", 1)) is None
 
 
-def test_where_the_kernel_does_not_tell_nobody_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_kernel_does_not_report_it_no_user_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refuse(*arguments: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 

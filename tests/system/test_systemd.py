@@ -30,9 +30,7 @@ def heard(listener: socket.socket) -> str:
     return listener.recv(4096).decode()
 
 
-def test_a_daemon_tells_when_it_is_ready_that_it_lives_and_when_it_stops(
-    world: Daemon, listener: socket.socket
-) -> None:
+def test_a_daemon_reports_ready_alive_and_stopping(world: Daemon, listener: socket.socket) -> None:
     world.environment["NOTIFY_SOCKET"] = listener.getsockname()
     world.environment["WATCHDOG_USEC"] = "300000"
     world.start()
@@ -56,7 +54,7 @@ def test_an_abstract_address_is_meant_by_an_at_sign(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("address", [None, "", "/nonexistent/notify", "@nobody-listens-here"])
-def test_where_nobody_listens_nothing_happens(
+def test_without_a_listener_nothing_happens(
     monkeypatch: pytest.MonkeyPatch, address: str | None
 ) -> None:
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
@@ -111,7 +109,7 @@ async def test_a_process_that_has_stopped_working_is_not_called_alive(
     await _silence(listener)
 
 
-async def test_a_loop_that_is_late_by_a_period_is_alive_and_one_that_hangs_is_not(
+async def test_a_loop_late_by_one_period_is_alive_and_one_that_hangs_is_not(
     listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Issue 10, 17: thirty starts at once got the daemon killed by its own watchdog."""

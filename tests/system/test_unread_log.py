@@ -44,7 +44,7 @@ def unread(tmp_path: Path) -> Iterator[Unread]:
         os.close(made.reading)
 
 
-def test_a_daemon_whose_log_nobody_reads_serves_and_stops(unread: Unread) -> None:
+def test_a_daemon_whose_log_is_not_read_serves_and_stops(unread: Unread) -> None:
     """Issue 9, 19: after 64 KiB its event loop stood still, and SIGTERM with it."""
     unread.start()
     assert rpc.request(f"{unread.url}/healthz").status == 200
@@ -53,7 +53,7 @@ def test_a_daemon_whose_log_nobody_reads_serves_and_stops(unread: Unread) -> Non
     assert len(os.read(unread.reading, 2 * PIPE_BYTES)) > PIPE_BYTES - 4096
 
 
-def test_a_daemon_that_cannot_start_ends_although_nobody_reads_why(unread: Unread) -> None:
+def test_a_daemon_that_cannot_start_ends_although_its_log_is_not_read(unread: Unread) -> None:
     """Issue 9, 19."""
     unread.settings["todo_sinks"] = ["smoke:/signals"]
     process = unread.process = unread.spawn()
@@ -71,7 +71,7 @@ def read_lines(descriptor: int) -> Iterator[str]:
         rest += os.read(descriptor, PIPE_BYTES)
 
 
-def test_what_was_dropped_is_counted_and_reported_once_somebody_reads() -> None:
+def test_dropped_lines_are_counted_and_reported_once_the_log_is_read() -> None:
     """Issue 9, 19."""
     reading, writing = os.pipe()
     writer = LogWriter(writing, most_bytes=10_000)
@@ -109,7 +109,7 @@ def test_a_log_whose_reader_is_gone_costs_nothing() -> None:
     os.close(writing)
 
 
-def test_a_line_that_was_logged_is_there_at_once_where_somebody_reads(tmp_path: Path) -> None:
+def test_a_logged_line_is_there_at_once_where_the_log_is_read(tmp_path: Path) -> None:
     """Whoever looks at the log after an event finds what was logged before it."""
     with (tmp_path / "log").open("wb") as file:
         writer = LogWriter(file.fileno())

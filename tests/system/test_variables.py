@@ -219,7 +219,7 @@ def test_without_a_home_absolute_paths_are_enough(tmp_path: Path) -> None:
         ("todo_sinks", ["unix:~nosuchuser/x"]),
     ],
 )
-def test_the_home_of_nobody_is_named(
+def test_a_home_of_no_user_is_named_in_the_error(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -233,7 +233,7 @@ def test_the_home_of_nobody_is_named(
     assert "there is no user 'nosuchuser'" in said
 
 
-def test_the_home_of_somebody_else_is_found() -> None:
+def test_the_home_of_another_user_is_found() -> None:
     root = pwd.getpwuid(0)
     assert parse_sink(f"dir:~{root.pw_name}/x").key == f"dir:{root.pw_dir}/x"
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mcp.types import ToolAnnotations
+
 NAME = "claude-code"
+
+IN_PLAN_MODE = ToolAnnotations(read_only_hint=True)
+"""Of a tool that claude may call in plan mode: it calls no other (measured with 2.1.332)."""
 
 _CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 

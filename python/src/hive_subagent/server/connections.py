@@ -182,9 +182,6 @@ class PendingConnections:
         self._epoll = select.epoll()
         self._by_number: dict[int, Pending] = {}
 
-    def __len__(self) -> int:
-        return len(self._by_number)
-
     def fileno(self) -> int:
         """The descriptor to watch."""
         return self._epoll.fileno()

@@ -9,10 +9,11 @@ from typing import Annotated, Literal
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp.types import CallToolResult, ToolAnnotations
+from mcp.types import CallToolResult
 from pydantic import BaseModel, ConfigDict, Field
 
 from hive_subagent import __version__
+from hive_subagent.claude.client import IN_PLAN_MODE
 from hive_subagent.delegation.service import MOST_TASKS, DelegationService, Task
 from hive_subagent.intervention.service import InterventionService
 from hive_subagent.models.replies import (
@@ -33,9 +34,6 @@ INSTRUCTIONS = (
     " `continue` it with what comes next, or `delegate` several tasks at once. `wait` tells you how"
     " each run ended, and `status` tells it again."
 )
-
-# a parent in plan mode can call no other tool of a server (measured with 2.1.332)
-_READ_ONLY = ToolAnnotations(read_only_hint=True)
 
 NewName = Annotated[str, Field(description="1 to 63 of a-z, 0-9 and -")]
 NameOrDelegation = Annotated[str, Field(description="subagent, or id of a delegation")]
@@ -158,7 +156,7 @@ def build_agent_server(
         )
 
     # one shape with a name and another without: no single output schema says that
-    @server.tool(name="status", structured_output=False, annotations=_READ_ONLY)
+    @server.tool(name="status", structured_output=False, annotations=IN_PLAN_MODE)
     async def status(
         name: Annotated[
             OptionalText, Field(description="subagent, or id of a delegation; none: all")
@@ -179,7 +177,7 @@ def build_agent_server(
         """Stop a running subagent and all it started; the session can be continued."""
         return await answering(service.interrupt(name, force=force))
 
-    @server.tool(name="wait", annotations=_READ_ONLY)
+    @server.tool(name="wait", annotations=IN_PLAN_MODE)
     async def wait(
         ctx: Context,
         names: Annotated[

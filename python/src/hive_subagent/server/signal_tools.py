@@ -11,18 +11,16 @@ from typing import Annotated
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from mcp.types import CallToolResult, TextContent
 from pydantic import Field
 
 from hive_subagent import __version__
+from hive_subagent.claude.client import IN_PLAN_MODE
 from hive_subagent.messages.text import fit
 from hive_subagent.server.mcp_server import OptionalText, refusal
 from hive_subagent.sessions.checks import PATH_LIMIT
 from hive_subagent.sessions.registry import Registry
 from hive_subagent.sessions.run import Run
-
-# 2.1.332 calls no other tool of a server while it is in plan mode (measured)
-_IN_PLAN_MODE = ToolAnnotations(read_only_hint=True)
 
 ReportFile = Annotated[OptionalText, Field(description="file you wrote a report to, if any")]
 
@@ -31,7 +29,7 @@ def build_signal_server(registry: Registry) -> MCPServer:
     """The server over the tokens of `registry`; one per app."""
     server = MCPServer("signal", version=__version__)
 
-    @server.tool(name="goal_reached", structured_output=False, annotations=_IN_PLAN_MODE)
+    @server.tool(name="goal_reached", structured_output=False, annotations=IN_PLAN_MODE)
     async def goal_reached(
         ctx: Context,
         summary: Annotated[OptionalText, Field(description="what was done, in short")] = None,
@@ -44,7 +42,7 @@ def build_signal_server(registry: Registry) -> MCPServer:
         run.signals.goal_reached = fit(summary or "")
         return _noted("your owner is told that you report the goal reached")
 
-    @server.tool(name="need_help", structured_output=False, annotations=_IN_PLAN_MODE)
+    @server.tool(name="need_help", structured_output=False, annotations=IN_PLAN_MODE)
     async def need_help(
         ctx: Context,
         message: Annotated[str, Field(description="your question, and why it matters")],
