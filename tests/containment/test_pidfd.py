@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hive_subagent.containment import Containment, Hierarchy, pidfd, proc
+from hive_subagent.containment import Containment, Hierarchy, proc, termination
 from hive_subagent.containment.proc import Process
 from hive_subagent.containment.termination import extinguish
 
@@ -31,7 +31,7 @@ async def test_a_pid_that_was_used_again_is_not_signalled(anyio_backend: str) ->
         try:
             now = seen(stranger.pid)
             remembered = now._replace(started=now.started - 1)
-            assert pidfd.open_checked(remembered) is None
+            assert termination.open_checked(remembered) is None
 
             looks = [[remembered], [remembered], [], []]
 
@@ -49,11 +49,11 @@ async def test_a_pid_that_was_used_again_is_not_signalled(anyio_backend: str) ->
 def test_a_descriptor_outlives_the_pid_and_then_signals_no_process() -> None:
     """R16."""
     with subprocess.Popen(["sleep", "1000"]) as process:
-        fd = pidfd.open_checked(seen(process.pid))
+        fd = termination.open_checked(seen(process.pid))
         assert fd is not None
         process.kill()
         process.wait()
-        assert pidfd.kill(fd), "nobody is not a refusal"
+        assert termination.kill(fd), "nobody is not a refusal"
         os.close(fd)
 
 
@@ -62,18 +62,18 @@ def test_a_dead_process_is_not_opened() -> None:
         now = seen(process.pid)
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        assert pidfd.open_checked(now) is None
+        assert termination.open_checked(now) is None
         process.wait()
-        assert pidfd.open_checked(now) is None
+        assert termination.open_checked(now) is None
 
 
 async def test_waiting_ends_when_the_last_one_is_dead(anyio_backend: str) -> None:
     processes = [subprocess.Popen(["sleep", "1000"]) for _ in range(3)]
-    fds = [fd for p in processes if (fd := pidfd.open_checked(seen(p.pid))) is not None]
-    assert await pidfd.living(fds, timeout_s=0.05) == set(fds)
+    fds = [fd for p in processes if (fd := termination.open_checked(seen(p.pid))) is not None]
+    assert await termination.living(fds, timeout_s=0.05) == set(fds)
     for process in processes:
         process.kill()
-    assert await pidfd.living(fds, timeout_s=20) == set()
+    assert await termination.living(fds, timeout_s=20) == set()
     for process in processes:
         assert process.wait() == -signal.SIGKILL
     for fd in fds:
@@ -81,9 +81,9 @@ async def test_waiting_ends_when_the_last_one_is_dead(anyio_backend: str) -> Non
 
 
 def test_only_the_own_dead_are_reaped() -> None:
-    assert pidfd.reap(1) is False
+    assert termination.reap(1) is False
     with subprocess.Popen(["sleep", "1000"]) as process:
-        assert pidfd.reap(process.pid) is False
+        assert termination.reap(process.pid) is False
         process.kill()
 
 

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 
-from hive_subagent.containment import pidfd, proc, run_cgroups
+from hive_subagent.containment import proc, run_cgroups, termination
 from hive_subagent.containment.cgroup import CgroupEnclosure
 from hive_subagent.containment.interface import Enclosure, Kind, ProcessInfo
 from hive_subagent.containment.marker import MarkReader
@@ -83,7 +83,7 @@ class Containment:
             raise ConfigurationError(
                 "/proc: not mounted; mount proc there, runs are found by it", path="/proc"
             )
-        pidfd.check()
+        termination.check_kernel()
         found = run_cgroups.find(hierarchy or Hierarchy())
         leaves = None if isinstance(found, str) else RunCgroups(found, pids_max=pids_max)
         reason = found if isinstance(found, str) else f"delegated: {found.unit.path}"

@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hive_subagent.containment import marker, pidfd, proc
+from hive_subagent.containment import marker, proc, termination
 from hive_subagent.containment.interface import Kind, ProcessInfo, Usage
 from hive_subagent.containment.ownership import STRAY, Entry, Ownership, Sorted
 from hive_subagent.containment.proc import Process
@@ -106,7 +106,7 @@ class SessionEnclosure:
         """Hit many at once before each is hit by itself, so that no fork slips through."""
         for fd, process in found.items():
             if process.pid == process.group:  # in one session with the run's, so the run's
-                pidfd.kill_group(fd)
+                termination.kill_group(fd)
 
     async def _find(self) -> list[Process]:
         async with self._scanner.turn:

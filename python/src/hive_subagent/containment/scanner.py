@@ -15,7 +15,7 @@ import signal
 import time
 from collections.abc import Callable
 
-from hive_subagent.containment import pidfd, proc
+from hive_subagent.containment import proc, termination
 from hive_subagent.containment.marker import MarkReader
 from hive_subagent.containment.ownership import Entry, Ownership, Sorted
 from hive_subagent.containment.proc import Process
@@ -104,7 +104,7 @@ class Scanner:
 
     def _reap(self, result: Sorted) -> None:
         for owner, process in result.reapable:
-            if pidfd.reap(process.pid):
+            if termination.reap(process.pid):
                 self._ownership.forget(process)
                 self._marks.forget(process)
                 self._on_reaped(owner, process)

@@ -1,8 +1,8 @@
 """What is owed: exactly one notice per run that was answered well, delivered whatever happens.
 
 One file per run in `state_dir/owed/`. It begins as a promise when the call is answered, with room
-for the notice reserved on the disk. It becomes the notice when the run ends, before anybody is
-told. It is removed when every sink has taken that and the session's record holds the ending. So a
+for the notice reserved on the disk. It becomes the notice when the run ends, before any sink gets
+it. It is removed when every sink has taken that and the session's record holds the ending. So a
 crash leaves either a run to report as killed or a notice to deliver. A sink that took a notice in
 the instant before a crash may be handed it again: under the same id.
 

@@ -31,8 +31,8 @@ from hive_subagent.sessions.service import SessionService
 
 INSTRUCTIONS = (
     "Hands bounded work to nested claude sessions: `start` one under a name, `wait` for its end,"
-    " `continue` it with what comes next, or `delegate` several tasks at once. `wait` tells you how"
-    " each run ended, and `status` tells it again."
+    " `continue` it with what comes next, or `delegate` several tasks at once. `wait` says how"
+    " each run ended, and so does `status` afterwards."
 )
 
 NewName = Annotated[str, Field(description="1 to 63 of a-z, 0-9 and -")]

@@ -40,7 +40,7 @@ def build_signal_server(registry: Registry) -> MCPServer:
         if run is None:
             return refusal(_OVER)
         run.signals.goal_reached = fit(summary or "")
-        return _noted("your owner is told that you report the goal reached")
+        return _noted("your owner gets your report that the goal is reached")
 
     @server.tool(name="need_help", structured_output=False, annotations=IN_PLAN_MODE)
     async def need_help(
@@ -55,7 +55,7 @@ def build_signal_server(registry: Registry) -> MCPServer:
         if run is None:
             return refusal(_OVER)
         run.signals.need_help = fit(message)
-        return _noted("your owner is told, and the answer comes as a message")
+        return _noted("your owner gets the question, and the answer comes as a message")
 
     return server
 
@@ -63,7 +63,7 @@ def build_signal_server(registry: Registry) -> MCPServer:
 REPORTS_LIMIT = 16
 """Report files that one run may name; further ones are left out."""
 
-_OVER = "this run is over: nothing is noted any more"
+_OVER = "this run is over: no report is taken any more"
 
 
 def _noted(what_follows: str) -> CallToolResult:
