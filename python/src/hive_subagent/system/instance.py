@@ -181,7 +181,10 @@ def lock_directory(path: Path, about: dict[str, Any]) -> HeldLock:
 
 
 def lock_holder(descriptor: int) -> int | None:
-    """The pid that holds a flock on this open file, as far as the kernel tells; else None."""
+    """The pid that holds a flock on this open file, as far as the kernel reports it; else None.
+
+    For a file that holds no note of its holder, such as a transcript of claude.
+    """
     inode = str(os.fstat(descriptor).st_ino)
     holders = set()
     with suppress(OSError):
