@@ -93,7 +93,8 @@ async def test_a_run_that_hangs_tells_of_its_last_word_once_it_is_interrupted(ho
     live = await home.begin(script(LAST, HANG))
     assert live.run is not None
     assert live.run.claude is not None
-    claude = live.run.claude
-    await claude.until(lambda: claude.conversation.last_text != "")
+    conversation = live.run.claude.conversation
+    # a line of text alone is kept and wakes nobody
+    await until(lambda: conversation.last_text != "", "the text")
     await home.service.interrupt("agent", force=True)
     assert (await home.ended()).last_text == LAST["text"]
