@@ -59,9 +59,11 @@ in
       '';
     };
     group = mkOption {
-      type = types.nonEmptyStr;
-      default = "users";
-      description = "Group of the daemon and every subagent.";
+      type = types.nullOr types.nonEmptyStr;
+      default = null;
+      description = ''
+        Group of the daemon and every subagent. With `null` systemd takes the account's own.
+      '';
     };
     agentName = mkOption {
       type = types.nullOr (types.strMatching "[A-Za-z0-9][A-Za-z0-9._-]{0,63}");

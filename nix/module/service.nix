@@ -14,7 +14,6 @@ let
   lifecycle = {
     ExecStart = "${lib.getExe' cfg.package "hive-subagent-daemon"} --config ${cfg.configFile}";
     User = cfg.user;
-    Group = cfg.group;
     WorkingDirectory = if cfg.workDir != null then cfg.workDir else "~";
 
     # ready when it serves, so that nothing is started too early
@@ -71,13 +70,24 @@ let
     MemorySwapMax = 0;
   };
 
-  secrets =
+  # without one systemd takes the account's own
+  account = lib.optionalAttrs (cfg.group != null) { Group = cfg.group; };
+
+  # lists at plain priority: what an operator adds comes beside ours and drops none of it
+  merging =
     lib.optionalAttrs (cfg.authTokenFile != null) {
       # systemd reads it as root and shows it to this unit alone
-      LoadCredential = "auth-token:${toString cfg.authTokenFile}";
+      LoadCredential = [ "auth-token:${toString cfg.authTokenFile}" ];
     }
     // lib.optionalAttrs (cfg.environmentFile != null) {
-      EnvironmentFile = cfg.environmentFile;
+      EnvironmentFile = [ cfg.environmentFile ];
+    }
+    // {
+      # what clients and `ip` use, without packet, vsock and exotic sockets
+      RestrictAddressFamilies = [ "AF_UNIX AF_INET AF_INET6 AF_NETLINK" ];
+      # only system calls that no tool of an unprivileged user needs; @mount and @debug stay, for
+      # bubblewrap and debuggers
+      SystemCallFilter = [ "~@clock @module @obsolete @raw-io @reboot @swap" ];
     };
 
   hardening = {
@@ -94,12 +104,7 @@ let
     ProtectProc = "invisible";
     # real-time scheduling could starve the daemon
     RestrictRealtime = true;
-    # what clients and `ip` use, without packet, vsock and exotic sockets
-    RestrictAddressFamilies = "AF_UNIX AF_INET AF_INET6 AF_NETLINK";
-    # only system calls that no tool of an unprivileged user needs; @mount and @debug stay, for
-    # bubblewrap and debuggers
-    SystemCallFilter = "~@clock @module @obsolete @raw-io @reboot @swap";
-    # refused like any other refusal, instead of death by SIGSYS
+    # a filtered call is refused like any other refusal, instead of death by SIGSYS
     SystemCallErrorNumber = "EPERM";
     # tokens and prompts are in memory; a tool may raise the limit for itself
     LimitCORE = "0:infinity";
@@ -156,7 +161,8 @@ in
         HIVE_SUBAGENT_AUTH_TOKEN_FILE = "%d/auth-token";
       };
 
-      serviceConfig = lib.mapAttrs (_: lib.mkDefault) (lifecycle // memory // secrets // hardening);
+      serviceConfig =
+        lib.mapAttrs (_: lib.mkDefault) (lifecycle // account // memory // hardening) // merging;
     };
   };
 }

@@ -29,7 +29,7 @@ in
       enable = true;
       agentName = "scout";
       user = "agent";
-      group = "users";
+      group = null;
       workDir = null;
       claudeConfigDir = null;
       serviceMemoryMax = null;

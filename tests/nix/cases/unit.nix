@@ -80,7 +80,7 @@ in
         (unit ours).environment.HIVE_SUBAGENT_AUTH_TOKEN_FILE
       ];
     expected = [
-      "auth-token:/run/secrets/token"
+      [ "auth-token:/run/secrets/token" ]
       "%d/auth-token"
     ];
   };
@@ -122,6 +122,49 @@ in
       NoNewPrivileges = false;
       WatchdogSec = 120;
     };
+  };
+  "test an operator's credentials and filters come beside ours" = {
+    expr = {
+      inherit
+        ((evaluate.unit (
+          evaluate.config [
+            {
+              hyperhive.subagent = {
+                authTokenFile = "/run/secrets/token";
+                environmentFile = "/run/secrets/env";
+              };
+              systemd.services.hive-subagent-daemon.serviceConfig = {
+                LoadCredential = [ "mine:/run/secrets/mine" ];
+                EnvironmentFile = [ "/run/secrets/more" ];
+                SystemCallFilter = [ "~@raw-io" ];
+              };
+            }
+          ]
+        )).serviceConfig
+        )
+        LoadCredential
+        EnvironmentFile
+        SystemCallFilter
+        ;
+    };
+    expected = {
+      LoadCredential = [
+        "mine:/run/secrets/mine"
+        "auth-token:/run/secrets/token"
+      ];
+      EnvironmentFile = [
+        "/run/secrets/more"
+        "/run/secrets/env"
+      ];
+      SystemCallFilter = [
+        "~@raw-io"
+        "~@clock @module @obsolete @raw-io @reboot @swap"
+      ];
+    };
+  };
+  "test without a group of its own the unit names none" = {
+    expr = line "Group" { };
+    expected = null;
   };
   "test packages can be added to what a subagent's tools are found in" = {
     expr = lib.last (unit { path = lib.mkAfter [ evaluate.pkgs.claude-code ]; }).path;
