@@ -6,6 +6,7 @@ import os
 import signal
 
 import pytest
+from support.processes import until
 
 from e2e import processes
 from e2e.install import CURRENT, OLDER
@@ -24,6 +25,11 @@ async def _in_tool(world: World, name: str, command: str, **arguments: str) -> i
     reply = await world.start(name, world.api.script(bash(command)), **arguments)
     await processes.until_running(world.sandbox.home, "perl -e")
     return int(reply["pid"])
+
+
+def _is_in_transcript(world: World, words: str) -> bool:
+    files = world.sandbox.config.glob("projects/*/*.jsonl")
+    return any(words in file.read_text() for file in files)
 
 
 def _says_and_runs(words: str, command: str) -> Say:
@@ -115,7 +121,10 @@ async def test_a_signal_from_outside_is_told_by_name_and_leaves_nothing_alive(
 ) -> None:
     """2.1.197 orphans the tool on SIGTERM, 2.1.332 on SIGKILL only."""
     async with world.daemon():
-        os.kill(await _in_tool(world, "lint", QUIET_TOOL), number)
+        pid = await _in_tool(world, "lint", QUIET_TOOL)
+        # 2.1.197 writes its transcript with a delay, and without one there is nothing to resume
+        await until(lambda: _is_in_transcript(world, '"assistant"'), "the transcript")
+        os.kill(pid, number)
         session = await world.ended("lint")
         assert world.alive() == {}
         assert (session["state"], session["cause"]) == ("killed", "signal")
