@@ -43,6 +43,19 @@ class Started:
         return await asyncio.wait_for(asyncio.to_thread(self.process.wait), 20)
 
 
+def spawn(enclosure: Enclosure, *argv: str) -> subprocess.Popen[bytes]:
+    """Start `argv` in an enclosure; the caller waits for it."""
+    process = subprocess.Popen(
+        enclosure.launcher(argv),
+        env={**BASE_ENVIRONMENT, **enclosure.environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    enclosure.adopt(process.pid)
+    return process
+
+
 def is_alive(pid: int) -> bool:
     """Whether a process runs; a zombie does not."""
     try:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from support import rpc
 from support.daemon import Daemon
 
 OWNER_TOKEN = "correct-horse-battery-staple"
@@ -54,6 +55,22 @@ def raw(daemon: Daemon, data: bytes) -> bytes:
                 got += more
         except (BrokenPipeError, ConnectionResetError):
             pass
+    return got
+
+
+def begin(daemon: Daemon, body: bytes, **headers: str) -> socket.socket:
+    """The connection on which the owner has sent a message, and not read the answer."""
+    fields = {**OWNER, **rpc.HEADERS, "Content_Length": str(len(body)), **headers}
+    connection = connect(daemon)
+    connection.sendall(head(daemon, "POST /mcp", **fields) + body)
+    return connection
+
+
+def rest_of(connection: socket.socket) -> bytes:
+    """All that comes until the other end closes it."""
+    got = b""
+    while more := connection.recv(65536):
+        got += more
     return got
 
 

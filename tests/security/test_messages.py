@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from typing import Any
 
 import anyio
@@ -14,11 +13,15 @@ from support.daemon import Daemon
 from support.processes import until
 from support.stub import HANG, script
 
-from security.rude import OWNER, Load, connect, head, raw, signal_urls, statuses
+from security.rude import OWNER, Load, begin, connect, head, raw, rest_of, signal_urls, statuses
+
+
+def as_json(message: Any) -> bytes:
+    return json.dumps(message).encode()
 
 
 def post(daemon: Daemon, message: Any, **headers: str) -> rpc.Reply:
-    body = json.dumps(message).encode()
+    body = as_json(message)
     return rpc.request(f"{daemon.url}/mcp", "POST", body, {**rpc.HEADERS, **OWNER, **headers})
 
 
@@ -73,21 +76,6 @@ def test_a_caller_that_hangs_up_inside_a_body_is_not_logged(guarded: Daemon) -> 
     assert Load.of(guarded).log == before, guarded.log[before:]
 
 
-def begin(daemon: Daemon, message: Any, **headers: str) -> socket.socket:
-    body = json.dumps(message).encode()
-    fields = {**OWNER, **rpc.HEADERS, "Content_Length": str(len(body)), **headers}
-    connection = connect(daemon)
-    connection.sendall(head(daemon, "POST /mcp", **fields) + body)
-    return connection
-
-
-def rest_of(connection: socket.socket) -> bytes:
-    got = b""
-    while more := connection.recv(65536):
-        got += more
-    return got
-
-
 def cancel(daemon: Daemon, request_id: Any, **headers: str) -> None:
     params = {"requestId": request_id, "reason": "no longer needed"}
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
@@ -113,7 +101,7 @@ async def test_a_cancelled_wait_ends_and_its_run_goes_on(
     headers = {"Mcp-Session-Id": session_of(guarded)} if with_session else {}
     waiting = begin(
         guarded,
-        tool("wait", request_id, names=[name], timeout_s=3600),
+        as_json(tool("wait", request_id, names=[name], timeout_s=3600)),
         **{key.replace("-", "_"): value for key, value in headers.items()},
     )
     with waiting:
@@ -130,7 +118,7 @@ async def test_no_client_cancels_the_wait_of_another(guarded: Daemon) -> None:
     """Each client counts its ids from 0."""
     name = await guarded.begin(script(HANG))
     ours, theirs = session_of(guarded), session_of(guarded)
-    asked = tool("wait", 1, names=[name], timeout_s=3600)
+    asked = as_json(tool("wait", 1, names=[name], timeout_s=3600))
     waits = [begin(guarded, asked, Mcp_Session_Id=ours), *(begin(guarded, asked) for _ in "12")]
     for waiting in waits:
         assert statuses(await anyio.to_thread.run_sync(waiting.recv, 65536)) == [200]
@@ -148,7 +136,7 @@ async def test_no_client_cancels_the_wait_of_another(guarded: Daemon) -> None:
 async def test_a_session_id_of_an_earlier_daemon_is_served(guarded: Daemon) -> None:
     assert post(guarded, tool("status", 1), **{"Mcp-Session-Id": "of another life"}).status == 200
     name = await guarded.begin(script(HANG))
-    asked = tool("wait", 1, names=[name], timeout_s=3600)
+    asked = as_json(tool("wait", 1, names=[name], timeout_s=3600))
     waiting = begin(guarded, asked, Mcp_Session_Id="of another life")
     waiting.close()
     await until(lambda: Load.of(guarded).descriptors < 40, "its end")

@@ -13,7 +13,17 @@ from support.daemon import Daemon
 from support.processes import until
 from support.stub import HANG, script, text
 
-from security.rude import OWNER, Load, connect, head, many_descriptors, raw, statuses
+from security.rude import (
+    OWNER,
+    Load,
+    begin,
+    connect,
+    head,
+    many_descriptors,
+    raw,
+    rest_of,
+    statuses,
+)
 
 MIB = 1024 * 1024
 HALF_OPEN = 500
@@ -108,18 +118,7 @@ async def test_strangers_in_numbers_leave_nothing_while_the_tools_answer(
 
 
 def begin_to_wait(daemon: Daemon, name: str) -> socket.socket:
-    body = rpc.body_of("wait", {"names": [name], "timeout_s": 3600})
-    fields = {**OWNER, **rpc.HEADERS, "Content_Length": str(len(body))}
-    connection = connect(daemon)
-    connection.sendall(head(daemon, "POST /mcp", **fields) + body)
-    return connection
-
-
-def rest_of(connection: socket.socket) -> bytes:
-    got = b""
-    while more := connection.recv(65536):
-        got += more
-    return got
+    return begin(daemon, rpc.body_of("wait", {"names": [name], "timeout_s": 3600}))
 
 
 async def waiting_in_numbers(daemon: Daemon, count: int) -> None:

@@ -10,9 +10,8 @@ import errno
 import logging
 import os
 import socket
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 from hive_subagent.errors import ConfigurationError, PortTaken
 
@@ -29,7 +28,7 @@ BACKLOG = 4096
 
 
 @dataclass(frozen=True)
-class Listener:
+class Listener(AbstractContextManager["Listener"]):
     """A listening TCP socket with the address that it is bound to."""
 
     socket: socket.socket
@@ -42,15 +41,7 @@ class Listener:
         reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
         return f"http://{f'[{reachable}]' if ':' in reachable else reachable}:{self.port}"
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.socket.close()
 
 

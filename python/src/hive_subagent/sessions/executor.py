@@ -189,11 +189,7 @@ class Executor:
         return [sessions.undelivered(note) for note in missed]
 
     def _confirm(
-        self,
-        session: LiveSession,
-        launch: Launch,
-        run: Run,
-        answer: asyncio.Future[StartReply],
+        self, session: LiveSession, launch: Launch, run: Run, answer: asyncio.Future[StartReply]
     ) -> None:
         """The run lives: from here on it is owed a notice, and its name means this session.
 
@@ -244,11 +240,7 @@ class Executor:
         )
 
     async def _finish(
-        self,
-        session: LiveSession,
-        launch: Launch,
-        run: Run,
-        answer: asyncio.Future[StartReply],
+        self, session: LiveSession, launch: Launch, run: Run, answer: asyncio.Future[StartReply]
     ) -> None:
         if run.claude is None:
             return

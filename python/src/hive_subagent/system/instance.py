@@ -15,10 +15,9 @@ import re
 import secrets
 import stat
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from hive_subagent.errors import ConfigurationError
 from hive_subagent.system.operator_input import first_set
@@ -113,7 +112,7 @@ def _was_used(path: Path) -> bool:
     return stat.S_ISREG(lock.st_mode) and lock.st_uid == os.geteuid()
 
 
-class HeldLock:
+class HeldLock(AbstractContextManager["HeldLock"]):
     """An open file with our flock; ends with `release`, the `with` block, or the process."""
 
     def __init__(self, descriptor: int) -> None:
@@ -125,15 +124,7 @@ class HeldLock:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.release()
 
 
