@@ -1,4 +1,4 @@
-"""The cgroup form where plain files stand in for the kernel: what is read, told and swept."""
+"""The cgroup form where plain files stand in for the kernel: figures, limits and ends."""
 
 from __future__ import annotations
 
