@@ -92,7 +92,7 @@ with subtest("a limit is refused where a run has switched the unit's controllers
         "start",
         {"name": "next", "prompt_file": brief("next", {"text": "went on"}), "memory_max": "60M"},
     )
-    assert "limits not taken" in said, said
+    assert "limits not taken" in said and "restart the service" in said, said
     start("unlimited", {"text": "went on"})
     assert ended("unlimited")["result"] == "went on"
 

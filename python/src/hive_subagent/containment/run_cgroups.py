@@ -153,6 +153,7 @@ class RunCgroups:
     def __init__(self, delegated: Delegation, *, pids_max: int) -> None:
         self.unit = delegated.unit
         self.limits_memory = "memory" in delegated.controllers
+        self._controllers = delegated.controllers
         self.watches = Watches()
         self._pids_max = pids_max
         self._open: set[Path] = set()
@@ -167,6 +168,7 @@ class RunCgroups:
             raise Refused(
                 f"cgroup {leaf.path}: cannot be made: {error.strerror}", path=leaf.path
             ) from None
+        off = self._switched_off()
         try:
             if memory_max is not None:
                 leaf.write("memory.max", str(memory_max))
@@ -177,12 +179,24 @@ class RunCgroups:
         except OSError as error:
             self.remove(leaf)
             raise Refused(
-                f"cgroup {leaf.path}: limits not taken: {error.strerror}",
+                f"cgroup {leaf.path}: limits not taken: {error.strerror}{off and f'; {off}'}",
                 path=leaf.path,
                 limit=memory_max,
             ) from None
+        if off:
+            logger.error("cgroup %s: limits are missing: %s", leaf.path, off)
         self._open.add(leaf.path)
         return leaf
+
+    def _switched_off(self) -> str:
+        """Which controllers a run has switched off, and what to do; empty where none is."""
+        on = (self.unit.read("cgroup.subtree_control") or "").split()
+        if not (off := self._controllers.difference(on)):
+            return ""
+        return (
+            f"a subagent, most likely, has switched off {', '.join(sorted(off))} for all of the"
+            " service; restart the service"
+        )
 
     def _most_pids(self) -> int:
         """One run that forks without end must leave the daemon the means to end it."""
