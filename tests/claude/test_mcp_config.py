@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import stat
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from hive_subagent.claude.mcp_config import ConfigFiles, Grant, read_servers
@@ -36,7 +34,7 @@ def files(tmp_path: Path) -> ConfigFiles:
 
 
 def granted(files: ConfigFiles, run_id: str, **given: Any) -> Grant:
-    return anyio.run(partial(files.grant, run_id, **given))
+    return files.grant(run_id, **given)
 
 
 def entries(file: Path | None) -> dict[str, Any]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import stat
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from hive_subagent.claude.mcp_config import ConfigFiles, Grant, read_servers
@@ -30,7 +28,7 @@ def files(folder: Path, servers: Any) -> ConfigFiles:
 
 
 def granted(files: ConfigFiles, run_id: str, *, token: str | None) -> Grant:
-    return anyio.run(partial(files.grant, run_id, token=token))
+    return files.grant(run_id, token=token)
 
 
 def test_only_servers_that_are_opted_in_reach_a_child_and_all_are_loaded_at_once(

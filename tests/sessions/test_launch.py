@@ -25,7 +25,7 @@ class Access:
     def __init__(self) -> None:
         self.granted: list[tuple[frozenset[str] | None, bool]] = []
 
-    async def grant(
+    def grant(
         self,
         run_id: str,
         *,
@@ -104,12 +104,12 @@ def test_a_child_reads_no_settings_of_others_unless_it_is_as_free_as_its_parent(
     assert "--setting-sources=" in argv(settings, record(no_shell))
 
 
-async def test_servers_are_granted_by_the_permission_and_ours_only_to_sessions_at_the_top() -> None:
+def test_servers_are_granted_by_the_permission_and_ours_only_to_sessions_at_the_top() -> None:
     access = Access()
     few = Permissions.of("bypassPermissions", servers=["search"])
     for of in (record(), record(few), record(few, depth=1)):
         launch = Launch(record=of, order=Order("go"), program="claude", brief=None)
-        await grant_for(launch, Settings(), access, "run", token=None)
+        grant_for(launch, Settings(), access, "run", token=None)
     assert access.granted == [(None, True), (frozenset({"search"}), True), (few.servers, False)]
 
 

@@ -137,7 +137,7 @@ class ConfigFiles:
                     f"{stale} is in the way: {error.strerror}; remove it", path=stale
                 ) from None
 
-    async def grant(
+    def grant(
         self,
         run_id: str,
         *,

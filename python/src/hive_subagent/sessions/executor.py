@@ -106,7 +106,7 @@ class Executor:
                 steering=self._steering(session),
             )
             session.attach(run)
-            grant = await grant_for(launch, self.settings, self.access, run_id, token=token)
+            grant = grant_for(launch, self.settings, self.access, run_id, token=token)
             invocation = invoke(launch, self.settings, grant, enclosure.environment)
             try:
                 async with self.slots:

@@ -22,7 +22,7 @@ from hive_subagent.settings import Settings
 class McpAccess(Protocol):
     """Writes and removes the MCP configuration of one run."""
 
-    async def grant(
+    def grant(
         self,
         run_id: str,
         *,
@@ -92,13 +92,13 @@ def order_of(record: SessionRecord, prompt: str, settings: Settings) -> Order:
     )
 
 
-async def grant_for(
+def grant_for(
     launch: Launch, settings: Settings, access: McpAccess, run_id: str, *, token: str | None
 ) -> Grant:
     """The servers of one run. Raises SubagentError."""
     record = launch.record
     servers = flags_for(permissions_of(record, settings)).servers
-    return await access.grant(run_id, token=token, servers=servers, owner=record.depth == 0)
+    return access.grant(run_id, token=token, servers=servers, owner=record.depth == 0)
 
 
 def invoke(
