@@ -191,12 +191,9 @@ class RunCgroups:
     def _switched_off(self) -> str:
         """Which controllers a run has switched off, and what to do; empty where none is."""
         on = (self.unit.read("cgroup.subtree_control") or "").split()
-        if not (off := self._controllers.difference(on)):
-            return ""
-        return (
-            f"a subagent, most likely, has switched off {', '.join(sorted(off))} for all of the"
-            " service; restart the service"
-        )
+        off = ", ".join(sorted(self._controllers.difference(on)))
+        said = f"a subagent, most likely, has switched off {off} for all; restart the service"
+        return said if off else ""
 
     def _most_pids(self) -> int:
         """One run that forks without end must leave the daemon the means to end it."""
