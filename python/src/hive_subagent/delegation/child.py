@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass
 
 from hive_subagent.messages import sessions
-from hive_subagent.models.notices import ChildEnd
-from hive_subagent.models.session import Cause, FailureCause, SessionView, State, StopReason
+from hive_subagent.models.session import Cause, SessionView
+from hive_subagent.sessions.ending import Failed, Killed, ending_without_result
 from hive_subagent.sessions.launch import Launch
-from hive_subagent.sessions.session import LiveSession, ended_view, now
-from hive_subagent.sessions.store import Ending, SessionRecord
+from hive_subagent.sessions.session import LiveSession
+from hive_subagent.sessions.store import SessionRecord
+from hive_subagent.sessions.view import ended_view
 
 
 @dataclass
@@ -56,35 +56,10 @@ class Child:
         given_up = self.session.given_up
         # what we gave up, nobody else stopped
         cause = None if given_up else self.stopped_by or self.session.stopped_by
-        killed = cause is not None
         trouble = f"{given_up}. {sessions.GIVEN_UP}" if given_up else self.trouble
-        ending = Ending(
-            run_id=str(uuid.uuid4()),
-            state=State.KILLED if killed else State.FAILED,
-            stop_reason=StopReason.KILLED if killed else StopReason.FAILED,
-            cause=cause or FailureCause.OTHER,
-            message=None if killed else trouble or sessions.BROKEN,
-            # nothing of it can go on
-            turn=0,
-            at=now(),
+        ending = ending_without_result(
+            Killed(cause=cause) if cause is not None else Failed(),
+            message=None if cause is not None else trouble or sessions.BROKEN,
+            left_session=False,
         )
         self.session.record = self.record.model_copy(update={"ending": ending})
-
-
-def end_of(ending: Ending) -> ChildEnd:
-    """What a delegation makes of the ending of a run."""
-    if ending.stop_reason is StopReason.STOPPED:
-        return ChildEnd.STOPPED
-    match ending.state:
-        case State.FAILED:
-            return ChildEnd.FAILED
-        case State.NEED_HELP:
-            return ChildEnd.NEED_HELP
-        case State.KILLED if ending.cause is Cause.TIMEOUT:
-            return ChildEnd.TIMED_OUT
-        case State.KILLED if ending.cause is Cause.CANCELLED:
-            return ChildEnd.CANCELLED
-        case State.KILLED:
-            return ChildEnd.KILLED
-        case _:
-            return ChildEnd.FINISHED

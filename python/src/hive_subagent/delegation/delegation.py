@@ -9,7 +9,7 @@ from functools import partial
 
 import anyio
 
-from hive_subagent.delegation.child import Child, end_of
+from hive_subagent.delegation.child import Child
 from hive_subagent.delegation.notice import Told, notice
 from hive_subagent.delegation.recovery import KIND, Kept
 from hive_subagent.delegation.schedule import Schedule
@@ -18,8 +18,8 @@ from hive_subagent.models.notices import ChildEnd
 from hive_subagent.models.replies import StartReply
 from hive_subagent.models.session import Cause, ProcessInfo, SessionView, WaitPolicy
 from hive_subagent.outbox.owed_files import ROOM
+from hive_subagent.sessions.ending import child_end, now
 from hive_subagent.sessions.executor import Executor
-from hive_subagent.sessions.session import now
 
 log = logging.getLogger(__name__)
 
@@ -138,7 +138,7 @@ class Delegation:
         child.without_a_run()
         ending = child.record.ending
         assert ending is not None
-        for name in self._schedule.end(child.name, end_of(ending)):
+        for name in self._schedule.end(child.name, child_end(ending.reason)):
             self._stop(self._children[name], Cause.CANCELLED)
         if not child.begun:
             self._remember(child)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hive_subagent.claude import transcripts
-from hive_subagent.delegation.child import end_of
 from hive_subagent.messages.endings import ending
 from hive_subagent.messages.text import fit, shares
 from hive_subagent.models.notices import ChildEnd, Notice, ToldChild
 from hive_subagent.models.replies import DelegateReply
 from hive_subagent.models.session import Cause, SessionView, State, WaitPolicy
-from hive_subagent.sessions.session import ended_view
+from hive_subagent.sessions.ending import child_end
 from hive_subagent.sessions.store import SessionRecord
+from hive_subagent.sessions.view import ended_view
 from hive_subagent.system.sanitize import on_lines
 
 WORDS_LIMIT = 24_000
@@ -99,7 +99,7 @@ def _child(record: SessionRecord, config_dir: Path) -> ToldChild:
         role=record.role or "",
         session_id=record.session_id,
         dir=record.dir,
-        end=end_of(ending),
+        end=child_end(ending.reason),
         state=ending.state,
         stop_reason=ending.stop_reason,
         cause=ending.cause,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,14 +11,14 @@ from pydantic import ValidationError
 from hive_subagent.claude import transcripts
 from hive_subagent.delegation.notice import Told, notice
 from hive_subagent.messages import sessions
-from hive_subagent.models.session import Cause, Frozen, State, StopReason, WaitPolicy
+from hive_subagent.models.session import Cause, Frozen, WaitPolicy
 from hive_subagent.outbox.entries import Unfinished
 from hive_subagent.outbox.outbox import Outbox
+from hive_subagent.sessions.ending import Killed, ending_without_result, now
 from hive_subagent.sessions.pending_interventions import settled
 from hive_subagent.sessions.reporting import keep_ending
-from hive_subagent.sessions.session import now
 from hive_subagent.sessions.session_lock import put_away
-from hive_subagent.sessions.store import Ending, SessionRecord, SessionStore, Unreadable
+from hive_subagent.sessions.store import SessionRecord, SessionStore, Unreadable
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +98,7 @@ def _told(
         return _Child(record, by_itself=True)
     if isinstance(known, str):
         # what claude has of it stays out of reach with the record
-        return _Child(_killed(record, turn=1), by_itself=False, further=(known,))
+        return _Child(_killed(record), by_itself=False, further=(known,))
     if known is None or known.session_id != record.session_id or known.delegation != delegation:
         # its session is kept from its beginning on: here none is left that could go on
         place = (config_dir, record.dir, record.session_id)
@@ -108,12 +107,12 @@ def _told(
         records.forget(record.session_id)
         # what claude has of it speaks against a doubt
         message = sessions.GIVEN_UP if begun else None
-        return _Child(_killed(record, turn=0, message=message), by_itself=False)
+        return _Child(_killed(record, left_session=False, message=message), by_itself=False)
     known, missed = settled(config_dir, known)
     further = tuple(sessions.undelivered(note) for note in missed)
     if known.ending is not None:
         return _Child(known, by_itself=True, further=further)
-    known = _killed(known, turn=1)
+    known = _killed(known)
     keep_ending(known, records, outbox)
     return _Child(known, by_itself=False, further=further)
 
@@ -130,14 +129,10 @@ def _keep_kept(
         keep_ending(known.model_copy(update={"ending": record.ending}), records, outbox)
 
 
-def _killed(record: SessionRecord, *, turn: int, message: str | None = None) -> SessionRecord:
-    ending = Ending(
-        run_id=str(uuid.uuid4()),
-        state=State.KILLED,
-        stop_reason=StopReason.KILLED,
-        cause=Cause.DAEMON_STOP,
-        message=message,
-        turn=turn,
-        at=now(),
+def _killed(
+    record: SessionRecord, *, left_session: bool = True, message: str | None = None
+) -> SessionRecord:
+    ending = ending_without_result(
+        Killed(cause=Cause.DAEMON_STOP), message=message, left_session=left_session
     )
     return record.model_copy(update={"ending": ending})

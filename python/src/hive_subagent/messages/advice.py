@@ -40,7 +40,7 @@ _ADVICE = {
 
 def advice(view: SessionView) -> str:
     """The next move after a failure, in whole sentences."""
-    if view.turn == 0:
+    if not view.left_session:
         return "There is no session to `continue`: fix the cause, then `start` it anew."
     if view.cause is FailureCause.RATE_LIMIT:
         when = f"after {view.resets_at}, when the limit ends" if view.resets_at else "later"

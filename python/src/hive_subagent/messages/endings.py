@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from hive_subagent.messages.advice import advice
 from hive_subagent.messages.limits import left_memory, pids_refused, size
 from hive_subagent.messages.prompts import turns
+from hive_subagent.messages.text import RESULT_LIMIT, fit
 from hive_subagent.models.session import Cause, SessionView, State, StopReason
 from hive_subagent.system.sanitize import on_one_line
 
@@ -51,6 +52,16 @@ def ending(view: SessionView) -> str:
     if view.report_file:
         parts.append(f"Report file: {view.report_file}")
     return "\n\n".join(parts)
+
+
+def after_signals(message: str | None, *, need_help: str | None, goal_reached: str | None) -> str:
+    """The message of a turn that broke, with what its subagent had reported before that."""
+    said = (
+        f"Before that it asked for help: {need_help}"
+        if need_help is not None
+        else f"Before that it reported its goal reached. {goal_reached}".strip()
+    )
+    return "\n".join([*([fit(message, limit=RESULT_LIMIT // 2)] if message else []), said])
 
 
 def _whose_answer(view: SessionView) -> str:
@@ -123,7 +134,7 @@ def ending_sentence(view: SessionView, *, whole: bool = True) -> str:
             # the owner's own words: one line of ours, and none of the subagent's
             reason = f": {_cut(on_one_line(view.message))}." if whole and view.message else "."
             return f"Subagent {name} was stopped by its owner{reason} {what} `continue` resumes it."
-        case StopReason.KILLED if view.turn == 0:
+        case StopReason.KILLED if not view.left_session:
             did = f"never began ({killed_by(view)}); nothing was done"
             if view.message:  # the daemon's own: a session was left that cannot go on
                 did = f"was KILLED as it began ({killed_by(view)}): {on_one_line(view.message)}"
@@ -133,7 +144,7 @@ def ending_sentence(view: SessionView, *, whole: bool = True) -> str:
                 f"Subagent {name} was KILLED mid-turn ({killed_by(view)}); it did NOT finish."
                 f" Work of this turn may be half done. `continue` resumes it.{until_then}"
             )
-        case _ if view.turn == 0:
+        case _ if not view.left_session:
             return f"Subagent {name} FAILED as it began{why}{advice(view)}"
         case _:
             return f"Subagent {name} FAILED without finishing{why}{advice(view)}"
@@ -156,7 +167,7 @@ def killed_by(view: SessionView) -> str:
             return f"its turn took longer than {limit}it was given; ended{by}"
         case None if view.signal:
             return f"ended{by}; whether it was for memory cannot be told"
-        case Cause.CANCELLED if view.turn == 0:
+        case Cause.CANCELLED if not view.left_session:
             return "cancelled before its work began"
         case Cause.CANCELLED:
             return f"cancelled with its delegation{by}"

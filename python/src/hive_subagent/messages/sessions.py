@@ -212,7 +212,7 @@ def interrupted(
     if queued:
         did = f"was taken from the queue of delegation `{view.delegation}`"
         told = f"Nothing of it ran. {notice} says cancelled; {nothing}"
-    elif view.turn == 0:
+    elif not view.left_session:
         told = f"It had not begun. {notice} says so; {nothing}"
     elif view.stop_reason is None:
         left = "its session is as it was before." if resumed else nothing

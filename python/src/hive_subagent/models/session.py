@@ -146,8 +146,6 @@ class RunFigures(Frozen):
     run, `ended_processes` what it left behind otherwise. `warning` is claude's own.
     """
 
-    cause: Cause | FailureCause | None = None
-    signal: str | None = None
     message: str | None = None
     resets_at: str | None = None
     result: str | None = None
@@ -188,6 +186,8 @@ class SessionView(RunFigures):
     dir: str
     state: State
     stop_reason: StopReason | None = None
+    cause: Cause | FailureCause | None = None
+    signal: str | None = None
     last_event_age_s: float | None = None
     open_tool: OpenTool | None = None
     api_retry: ApiRetry | None = None
@@ -201,3 +201,8 @@ class SessionView(RunFigures):
     delegation: str | None = None
     result_cut: bool = False
     transcript: str | None = None
+
+    @property
+    def left_session(self) -> bool:
+        """Whether there is a session that can go on: its turn is 0 where a child left none."""
+        return self.turn != 0

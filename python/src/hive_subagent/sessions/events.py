@@ -7,7 +7,8 @@ import time
 
 from hive_subagent.claude.process import RunningClaude
 from hive_subagent.models.notices import RunEvent
-from hive_subagent.sessions.session import LiveSession, now
+from hive_subagent.sessions.ending import now
+from hive_subagent.sessions.session import LiveSession
 
 log = logging.getLogger(__name__)
 

@@ -15,23 +15,25 @@ from functools import partial
 import anyio
 from anyio.abc import TaskGroup
 
-from hive_subagent.claude.outcome import Failed
+from hive_subagent.claude import outcome
 from hive_subagent.containment import Containment, Enclosure
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.messages import refusals, sessions
 from hive_subagent.messages.endings import not_kept
 from hive_subagent.models.replies import StartReply
-from hive_subagent.models.session import Cause, FailureCause, State, StopReason
+from hive_subagent.models.session import Cause, StopReason
 from hive_subagent.outbox.event_feed import EventFeed
 from hive_subagent.outbox.outbox import Outbox
+from hive_subagent.sessions.ending import Ending, Failed, ending_without_result
 from hive_subagent.sessions.events import finished, started, warn_of_missing_servers
+from hive_subagent.sessions.finish import Finish, ending_of
 from hive_subagent.sessions.launch import Launch, McpAccess, grant_for, invoke, launch_slots
 from hive_subagent.sessions.pending_interventions import confirm, keep, settled, without_stops
 from hive_subagent.sessions.registry import Registry
 from hive_subagent.sessions.reporting import keep_ending, tell
 from hive_subagent.sessions.result_files import keep_answers, may_write_reports
 from hive_subagent.sessions.run import Run
-from hive_subagent.sessions.session import LiveSession, ended_view, ending_of, now, previous_of
+from hive_subagent.sessions.session import LiveSession
 from hive_subagent.sessions.session_lock import (
     archive,
     identify,
@@ -41,7 +43,8 @@ from hive_subagent.sessions.session_lock import (
     take_lock,
 )
 from hive_subagent.sessions.steering import Steering, Steerings
-from hive_subagent.sessions.store import Ending, SessionStore
+from hive_subagent.sessions.store import SessionStore
+from hive_subagent.sessions.view import ended_view, previous_of
 from hive_subagent.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -155,14 +158,7 @@ class Executor:
             return
         session.record = session.record.model_copy(
             update={
-                "ending": Ending(
-                    run_id=run_id,
-                    state=State.FAILED,
-                    stop_reason=StopReason.FAILED,
-                    cause=FailureCause.OTHER,
-                    message=sessions.BROKEN,
-                    at=now(),
-                )
+                "ending": ending_without_result(Failed(), run_id=run_id, message=sessions.BROKEN)
             }
         )
         await self._tell(session, [], missed)
@@ -249,16 +245,16 @@ class Executor:
         config_dir, heard = self.settings.claude_config_dir, run.claude.conversation
         miss = missed(launch.record, heard, config_dir, near=near) if launch.resume else None
         if miss is not None:
-            finish = replace(finish, outcome=Failed(miss))
+            finish = replace(finish, outcome=outcome.Failed(miss))
         if not session.owed:
-            died = session.record.model_copy(update={"ending": ending_of(session, run, finish)})
+            died = session.record.model_copy(update={"ending": _ending(session, run, finish)})
             stillborn = refusals.stillborn(ended_view(died), finish.outcome)
             self._refuse(answer, Refused(miss or stillborn))
             return
         identify(session, heard)
         confirm(config_dir, session.record, heard)
         kept = await keep_answers(self.records, session.record.session_id, run.run_id, finish)
-        ending = ending_of(session, run, finish, result_file=kept.path)
+        ending = _ending(session, run, finish, result_file=kept.path)
         further = self._missed(session, stopped=ending.stop_reason is StopReason.STOPPED)
         record = session.record = session.record.model_copy(update={"ending": ending})
         reports = run.signals.report_files
@@ -293,3 +289,18 @@ class Executor:
     def _refuse(self, answer: asyncio.Future[StartReply], error: SubagentError) -> None:
         if not answer.done():
             answer.set_exception(error if isinstance(error, Refused) else Refused(str(error)))
+
+
+def _ending(
+    session: LiveSession, run: Run, finish: Finish, *, result_file: str | None = None
+) -> Ending:
+    return ending_of(
+        finish,
+        run.order,
+        run.signals,
+        run_id=run.run_id,
+        containment=run.containment,
+        before=session.record.ending,
+        resumed=session.resumed,
+        result_file=result_file,
+    )

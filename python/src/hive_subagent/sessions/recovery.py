@@ -13,13 +13,13 @@ import anyio
 from pydantic import ValidationError
 
 from hive_subagent.messages import sessions
-from hive_subagent.models.session import Cause, State, StopReason
+from hive_subagent.models.session import Cause
 from hive_subagent.outbox.entries import Owed, Unfinished
 from hive_subagent.outbox.outbox import Outbox
+from hive_subagent.sessions.ending import Ending, Killed, ending_without_result
 from hive_subagent.sessions.pending_interventions import settled
 from hive_subagent.sessions.reporting import keep_ending, tell
-from hive_subagent.sessions.session import now
-from hive_subagent.sessions.store import Ending, SessionRecord, SessionStore, Unreadable
+from hive_subagent.sessions.store import SessionRecord, SessionStore, Unreadable
 
 IDLE_S = 2.0
 """Seconds between two looks at whether something is to be tried again, and the first pause then."""
@@ -106,14 +106,11 @@ class Recovery:
             return
         # a run since then has an ending of its own, which is the later one
         later = record.ending is not None and record.ending.at > left.at > ""
-        ending = Ending(
+        ending = ending_without_result(
+            Killed(cause=Cause.DAEMON_STOP),
             run_id=left.run_id,
-            state=State.KILLED,
-            stop_reason=StopReason.KILLED,
-            cause=Cause.DAEMON_STOP,
             max_turns=(record.max_turns or 1) if record.goal else 1,
             cost_total=record.ending.cost_total if record.ending else None,
-            at=now(),
         )
         record = record.model_copy(update={"ending": ending})
         log.warning("run %s of `%s` died with the daemon before this one", left.run_id, name)

@@ -8,24 +8,14 @@ from pathlib import Path
 
 from hive_subagent.errors import Refused
 from hive_subagent.messages.sessions import ended
-from hive_subagent.models.notices import Notice, NoticeKind
-from hive_subagent.models.session import StopReason
+from hive_subagent.models.notices import Notice
 from hive_subagent.outbox.outbox import Outbox
-from hive_subagent.sessions.session import ended_view
+from hive_subagent.sessions.ending import notice_kind
 from hive_subagent.sessions.store import SessionRecord, SessionStore
+from hive_subagent.sessions.view import ended_view
 from hive_subagent.system.blocking import in_thread
 from hive_subagent.system.report_files import append_report
 from hive_subagent.system.sanitize import excerpt, on_lines
-
-_KINDS: dict[StopReason, NoticeKind] = {
-    StopReason.TURN_ENDED: "finished",
-    StopReason.GOAL_REACHED: "goal_reached",
-    StopReason.NEED_HELP: "need_help",
-    StopReason.TURN_CAP: "turn_cap",
-    StopReason.STOPPED: "stopped",
-    StopReason.KILLED: "killed",
-    StopReason.FAILED: "failed",
-}
 
 
 async def tell(
@@ -91,7 +81,7 @@ def _settle(
             id=ending.run_id,
             name=record.name,
             session_id=record.session_id,
-            kind=_KINDS[ending.stop_reason],
+            kind=notice_kind(ending.reason),
             text="\n\n".join([text, *problems]),
             report_file=next(iter(reports), None),
             result_file=ending.result_file,

@@ -13,8 +13,8 @@ from anyio import to_thread
 from hive_subagent.claude.write_rules import has_write_rule, writes_anywhere
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.messages.text import fit
+from hive_subagent.sessions.finish import Finish
 from hive_subagent.sessions.launch import permissions_of
-from hive_subagent.sessions.order import Finish
 from hive_subagent.sessions.store import SessionRecord, SessionStore
 from hive_subagent.settings import Settings
 from hive_subagent.system.blocking import in_thread

@@ -16,8 +16,9 @@ from hive_subagent.containment.interface import Enclosure, Usage
 from hive_subagent.messages import prompts
 from hive_subagent.models.session import BackgroundTask, Cause, Containment, ProcessInfo
 from hive_subagent.sessions.background import BackgroundWait
+from hive_subagent.sessions.finish import Finish, was_out_of_memory
 from hive_subagent.sessions.leaving import left_behind, see_out
-from hive_subagent.sessions.order import Finish, Order, Signals, was_for_memory
+from hive_subagent.sessions.order import Order, Signals
 from hive_subagent.sessions.required import without_signals
 from hive_subagent.sessions.steering import Steering
 from hive_subagent.sessions.stopping import Ladder
@@ -204,6 +205,9 @@ class Run:
         return Finish.of(
             outcome,
             claude.conversation,
+            turn=self.turn,
+            stopped_by=self.stopped_by,
+            stop=self.steering.stop_reason if self.steering else None,
             ended_background=self._ended_background,
             ended_processes=left,
             usage=usage,
@@ -241,7 +245,8 @@ class Run:
         message = self.claude.conversation.message if self.claude else None
         if self._verdict is not None or message is None or message.result is None:
             return
-        if self.stopped_by is None and self._goes_on:
+        # a turn that has a result, or was cut off there, can go on
+        if self.stopped_by is None and self._wait is not None and self._wait.holds:
             return
         self._verdict = decide(
             message.result,
@@ -251,11 +256,6 @@ class Run:
         )
         if isinstance(self._verdict, Completed) and self._ends_background_for_owner:
             self._verdict = Stopped(self._verdict.text)
-
-    @property
-    def _goes_on(self) -> bool:
-        """Whether the turn is not over although it has a result, or was cut off there."""
-        return self._wait is not None and self._wait.holds
 
     @property
     def _ends_background_for_owner(self) -> bool:
@@ -294,7 +294,7 @@ class Run:
             None,
             exit_,
             stopped_by=self.stopped_by,
-            oom=was_for_memory(usage, self._enclosure.kind),
+            oom=was_out_of_memory(usage, self._enclosure.kind),
             stderr=claude.stderr,
             broken_off=self._wait is not None and self._wait.broken_off,
         )

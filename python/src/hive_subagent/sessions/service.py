@@ -25,7 +25,6 @@ from hive_subagent.sessions.executor import Executor
 from hive_subagent.sessions.groups import cancel, find, is_group
 from hive_subagent.sessions.launch import Launch, order_of
 from hive_subagent.sessions.options import Options
-from hive_subagent.sessions.session import ended_view
 from hive_subagent.sessions.session_lock import (
     refuse_if_an_id_of_ours,
     refuse_if_title_is_open,
@@ -33,6 +32,7 @@ from hive_subagent.sessions.session_lock import (
 )
 from hive_subagent.sessions.status import StatusReader
 from hive_subagent.sessions.store import SessionRecord
+from hive_subagent.sessions.view import ended_view
 from hive_subagent.sessions.waiting import Progress, until_over
 
 log = logging.getLogger(__name__)
@@ -124,7 +124,7 @@ class SessionService:
             known = SessionRecord(name=name, session_id="", dir=str(directory), ours=False)
             refuse_if_an_id_of_ours(self._executor.records, name)
             refuse_if_title_is_open(self._settings.claude_config_dir, name, directory)
-        elif known.ending is not None and known.ending.turn == 0:
+        elif known.ending is not None and not known.ending.left_session:
             raise Refused(
                 f"subagent `{name}` left no session to continue: it never began, or that could not"
                 " be kept; `start` it anew"

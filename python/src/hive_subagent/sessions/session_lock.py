@@ -15,8 +15,9 @@ from hive_subagent.claude.process import RunningClaude
 from hive_subagent.claude.session_lock import TranscriptLock, live_holder, live_holder_of_title
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.messages import refusals
-from hive_subagent.sessions.session import LiveSession, ended_view
+from hive_subagent.sessions.session import LiveSession
 from hive_subagent.sessions.store import SessionRecord, SessionStore
+from hive_subagent.sessions.view import ended_view
 from hive_subagent.system.private_files import reason_of
 
 log = logging.getLogger(__name__)

@@ -18,9 +18,10 @@ from typing import Any
 
 from hive_subagent.claude.transcripts import is_session_id
 from hive_subagent.errors import ConfigurationError, Refused, SubagentError
-from hive_subagent.models.session import Frozen, RunFigures, State, StopReason, Undelivered
+from hive_subagent.models.session import Frozen, Undelivered
 from hive_subagent.permissions import Permissions
 from hive_subagent.sessions.checks import NAME
+from hive_subagent.sessions.ending import Ending
 from hive_subagent.system.private_files import (
     Unusable,
     check_ours,
@@ -44,20 +45,6 @@ class Unreadable(Refused):
     def __init__(self, message: str, *, now: bool) -> None:
         super().__init__(message)
         self.now = now
-
-
-class Ending(RunFigures):
-    """How a run ended. `cost_total` is claude's own last figure, `cost_usd` this run's share.
-
-    `turn` is 0 for a child that left no session: it never began, or that could not be kept.
-    """
-
-    run_id: str
-    state: State
-    stop_reason: StopReason
-    cost_total: float | None = None
-    result_cut: bool = False
-    at: str
 
 
 class SessionRecord(Frozen):
