@@ -15,7 +15,7 @@ from support.house import house
 from support.stub import HANG, goal_reached, need_help, script, text
 
 from hive_subagent.errors import Refused
-from hive_subagent.server.signal_tools import REPORTS_LIMIT
+from hive_subagent.sessions.order import REPORTS_LIMIT
 
 LIST = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}).encode()
 

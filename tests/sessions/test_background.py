@@ -13,8 +13,8 @@ from support.stub import NEW, OLD, Step, script, text, turns
 from hive_subagent.claude.process import RunningClaude
 from hive_subagent.errors import Refused
 from hive_subagent.models.session import Cause, SessionView, State, StopReason
+from hive_subagent.sessions.lifecycle import LiveSession
 from hive_subagent.sessions.options import Options
-from hive_subagent.sessions.session import LiveSession
 
 BOTH = pytest.mark.parametrize("version", [NEW, OLD])
 LONG: Step = {"bash": "perl -e 'sleep 300'; true", "background": True, "description": "a server"}
@@ -187,7 +187,7 @@ async def test_a_goal_that_is_reached_ends_the_run_once_its_work_has_ended(home:
     )
     await held(live)
     assert live.run is not None
-    live.run.signals.goal_reached = "done"
+    live.run.signals.report_goal("done")
     gate.touch()
     view = await home.ended()
     assert (view.stop_reason, view.turn, view.result) == (StopReason.GOAL_REACHED, 1, "one\n\ntwo")

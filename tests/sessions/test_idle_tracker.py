@@ -13,7 +13,7 @@ from support.stub import HANG, bash, script, text
 
 from hive_subagent.models.session import SessionView, State
 from hive_subagent.sessions import idle_tracker
-from hive_subagent.sessions.session import LiveSession
+from hive_subagent.sessions.lifecycle import LiveSession
 
 SLEEP = bash("perl -e 'sleep 100'")
 GRACE_S = 0.05

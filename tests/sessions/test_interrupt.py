@@ -18,7 +18,7 @@ from support.stub import HANG, OLD, bash, script, text, turns
 from hive_subagent.claude.conversation import Conversation
 from hive_subagent.errors import Refused
 from hive_subagent.models.session import Cause
-from hive_subagent.sessions.session import LiveSession
+from hive_subagent.sessions.lifecycle import LiveSession
 
 SLEEP = "perl -e 'sleep 100'"
 

@@ -22,8 +22,8 @@ from support.unusable import run
 
 from hive_subagent.errors import Refused
 from hive_subagent.models.session import Cause, State
+from hive_subagent.sessions.lifecycle import LiveSession
 from hive_subagent.sessions.options import Options
-from hive_subagent.sessions.session import LiveSession
 
 MIB = 1024 * 1024
 NO_GOAL = Options(goal="")

@@ -22,10 +22,10 @@ from hive_subagent.outbox.outbox import Outbox
 from hive_subagent.outbox.sinks import DirSink
 from hive_subagent.sessions import idle_tracker
 from hive_subagent.sessions.executor import Executor
+from hive_subagent.sessions.lifecycle import LiveSession
 from hive_subagent.sessions.options import Options
 from hive_subagent.sessions.registry import Registry
 from hive_subagent.sessions.service import SessionService
-from hive_subagent.sessions.session import LiveSession
 from hive_subagent.sessions.store import SessionStore
 from hive_subagent.settings import Settings
 from hive_subagent.system.instance import state_identity

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from functools import partial
 
 import anyio
 
-from hive_subagent.delegation.child import Child
+from hive_subagent.delegation.child import Assignment, Child
 from hive_subagent.delegation.notice import Told, notice
 from hive_subagent.delegation.recovery import KIND, Kept
 from hive_subagent.delegation.schedule import Schedule
@@ -31,7 +30,7 @@ class Delegation:
         self,
         delegation: str,
         notice_id: str,
-        children: Sequence[Child],
+        assignments: Sequence[Assignment],
         *,
         policy: WaitPolicy,
         executor: Executor,
@@ -39,17 +38,21 @@ class Delegation:
         self.id = delegation
         self.over = anyio.Event()
         self._notice_id = notice_id
-        self._children = {child.name: child for child in children}
+        self._assignments = assignments
+        self._children: dict[str, Child] = {}
         self._policy = policy
         self._executor = executor
-        self._schedule = Schedule(self._children, policy)
+        self._schedule = Schedule([each.name for each in assignments], policy)
         self._cause: Cause | None = None
         self._views: list[SessionView] = []
         self._died: list[ProcessInfo] = []
 
     def promise(self) -> None:
         """Keep on disk what a crash would have to tell. Raises Refused when that cannot be."""
-        records = [child.record for child in self._children.values()]
+        records = [
+            self._children[each.name].record if self._children else each.launch.record
+            for each in self._assignments
+        ]
         kept = Kept(policy=self._policy, children=records).model_dump(mode="json")
         payload = {"name": self.id, "session_id": "", KIND: kept}
         # all children in one file, and once more as they ended
@@ -68,9 +71,8 @@ class Delegation:
     def begin(self) -> None:
         """Queue every child and let begin who can."""
         registry = self._executor.registry
-        for child in self._children.values():
-            child.session.withdraw = partial(self._withdraw, child)
-            registry.queue(child.session)
+        for each in self._assignments:
+            self._children[each.name] = Child(each, self._executor.queue(each.launch))
         registry.freed.append(self._fill)
         registry.add_group(self)
         log.info("delegation %s of %s begins", self.id, ", ".join(self._children))
@@ -104,7 +106,7 @@ class Delegation:
             return
         for name in self._schedule.begin(registry.free):
             child = children[name]
-            answer = self._executor.embark(child.launch, child.session)
+            answer = self._executor.begin(child.session)
             self._executor.tasks.start_soon(self._watch, child, answer)
 
     async def _watch(self, child: Child, answer: asyncio.Future[StartReply]) -> None:
@@ -121,9 +123,9 @@ class Delegation:
         try:
             await asyncio.shield(answer)
             child.begun = True
-        except SubagentError as error:
-            child.trouble = str(error)
-        with anyio.move_on_after(child.timeout_s):
+        except SubagentError:
+            pass  # the ending of its session holds it
+        with anyio.move_on_after(child.assignment.timeout_s):
             await session.over.wait()
         if not session.over.is_set():
             self._stop(child, Cause.TIMEOUT)
@@ -135,7 +137,6 @@ class Delegation:
         child.stop(cause, step_s=self._executor.settings.interrupt_grace_s, force=False)
 
     def _ended(self, child: Child) -> None:
-        child.without_a_run()
         ending = child.record.ending
         assert ending is not None
         for name in self._schedule.end(child.name, child_end(ending.reason)):
@@ -146,31 +147,25 @@ class Delegation:
         self._drop_cancelled(Cause.CANCELLED)
         self._settle_if_over()
 
-    def _withdraw(self, child: Child, cause: Cause) -> None:
-        """Its owner, or the daemon's stop, takes one child out of the queue."""
+    def withdraw(self, name: str, cause: Cause) -> None:
+        """Take one child out of the queue, for its owner or the daemon's stop."""
+        self._schedule.end(name, ChildEnd.CANCELLED)
         # it is not the child that is interrupted: nothing of it runs
-        child.stopped_by = Cause.CANCELLED if cause is Cause.INTERRUPT else cause
-        self._schedule.end(child.name, ChildEnd.CANCELLED)
-        self._drop_cancelled(cause)
+        self._drop_cancelled(Cause.CANCELLED if cause is Cause.INTERRUPT else cause)
         self._settle_if_over()
 
     def _drop_cancelled(self, cause: Cause) -> None:
-        """Give those an ending who were in the queue and will never begin."""
-        registry = self._executor.registry
+        """End the children that were in the queue and will never begin."""
         children = [self._children[name] for name in self._schedule.ended]
-        dropped = [child for child in children if registry.leave_queue(child.session)]
+        dropped = [child for child in children if self._executor.drop(child.session, cause)]
         for child in dropped:
-            child.stopped_by = child.stopped_by or cause
-            child.without_a_run()
             self._remember(child)
-            self._executor.records.forget(child.record.session_id)
-            child.session.over.set()
         if dropped:
             self.keep()
 
     def _remember(self, child: Child) -> None:
         # a name that meant an earlier session goes on meaning that
-        if child.launch.predecessor is None:
+        if child.assignment.launch.predecessor is None:
             self._executor.registry.remember(child.record)
         else:
             self._executor.registry.note_in_vain(child.name, self.id)

@@ -125,8 +125,9 @@ def _keep_kept(
         isinstance(known, SessionRecord)
         and (known.session_id, known.delegation) == (record.session_id, record.delegation)
         and known.ending is None
+        and record.ending is not None
     ):
-        keep_ending(known.model_copy(update={"ending": record.ending}), records, outbox)
+        keep_ending(known.with_ending(record.ending), records, outbox)
 
 
 def _killed(
@@ -135,4 +136,4 @@ def _killed(
     ending = ending_without_result(
         Killed(cause=Cause.DAEMON_STOP), message=message, left_session=left_session
     )
-    return record.model_copy(update={"ending": ending})
+    return record.with_ending(ending)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hive_subagent.delegation.child import Child
+from hive_subagent.delegation.child import Assignment
 from hive_subagent.delegation.delegation import Delegation
 from hive_subagent.delegation.notice import CHILD_NOTE, accepted
 from hive_subagent.delegation.roles import Role
@@ -23,7 +23,6 @@ from hive_subagent.sessions.executor import Executor
 from hive_subagent.sessions.launch import Launch, order_of
 from hive_subagent.sessions.options import Options
 from hive_subagent.sessions.service import SessionService
-from hive_subagent.sessions.session import LiveSession
 from hive_subagent.sessions.store import SessionRecord, Unreadable
 
 MOST_TASKS = 32
@@ -117,7 +116,7 @@ class DelegationService:
             delegation_id,
             notice_id,
             [
-                Child(launch, LiveSession(launch.record, resumed=False), timeout_s=seconds)
+                Assignment(launch, timeout_s=seconds)
                 for launch, seconds in zip(launches, timeouts, strict=True)
             ],
             policy=wait_policy,

@@ -23,7 +23,7 @@ from hive_subagent.models.replies import InterveneReply
 from hive_subagent.models.session import InterventionKind
 from hive_subagent.sessions import checks
 from hive_subagent.sessions.registry import REMEMBERED
-from hive_subagent.sessions.session import LiveSession
+from hive_subagent.sessions.steering import SteeredSession
 from hive_subagent.settings import Settings
 from hive_subagent.system import inotify
 from hive_subagent.system.private_files import private_directory
@@ -48,7 +48,7 @@ class InterventionService:
     def __init__(
         self,
         settings: Settings,
-        running: Callable[[str], LiveSession | None],
+        running: Callable[[str], SteeredSession | None],
         *,
         near: Callable[[str], str] = lambda name: "",
     ) -> None:
@@ -61,7 +61,7 @@ class InterventionService:
         self._near = near
         self._folder = settings.runtime / "channels" if settings.channels else None
         self._watches = inotify.Watches()
-        self._steered: dict[LiveSession, Steered] = {}
+        self._steered: dict[SteeredSession, Steered] = {}
         self._ended: OrderedDict[Path, None] = OrderedDict()
         if self._folder is not None:
             private_directory(self._folder)
@@ -69,7 +69,7 @@ class InterventionService:
             for directory in sorted(self._folder.iterdir()):
                 self._forget_later(directory)
 
-    def open(self, session: LiveSession, *, keep: Keep) -> InterventionQueue:
+    def open(self, session: SteeredSession, *, keep: Keep) -> InterventionQueue:
         """The queue of a run that is about to begin; what it has not delivered goes to `keep`."""
         channel = self._channel(self._folder, session) if self._folder is not None else None
         queue = InterventionQueue(
@@ -121,7 +121,7 @@ class InterventionService:
         return reply, _receipt(reply, grace_s, owed=session.owed, idles=idles)
 
     def _put(
-        self, session: LiveSession, steered: Steered, note: Intervention, *, now: bool = False
+        self, session: SteeredSession, steered: Steered, note: Intervention, *, now: bool = False
     ) -> None:
         kind = note.kind
         steered.queue.put(note)
@@ -136,7 +136,7 @@ class InterventionService:
         if steered.channel is not None:
             steered.channel.output.tell(f"owner: {kind} {note.id} is queued")
 
-    def _channel(self, folder: Path, session: LiveSession) -> Channel | None:
+    def _channel(self, folder: Path, session: SteeredSession) -> Channel | None:
         name = session.record.name
 
         def put(kind: InterventionKind, text: str, id: str) -> None:
@@ -159,7 +159,7 @@ class InterventionService:
             log.warning("`%s` has no channel: %s", name, error)
             return None
 
-    def _leave(self, session: LiveSession) -> None:
+    def _leave(self, session: SteeredSession) -> None:
         steered = self._steered.pop(session, None)
         if steered is None or steered.channel is None:
             return

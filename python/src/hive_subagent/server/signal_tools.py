@@ -6,7 +6,6 @@ field in which to name a sibling.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from mcp.server import MCPServer
@@ -16,11 +15,9 @@ from pydantic import Field
 
 from hive_subagent import __version__
 from hive_subagent.claude.client import IN_PLAN_MODE
-from hive_subagent.messages.text import fit
 from hive_subagent.server.mcp_server import OptionalText, refusal
-from hive_subagent.sessions.checks import PATH_LIMIT
+from hive_subagent.sessions.order import Signals
 from hive_subagent.sessions.registry import Registry
-from hive_subagent.sessions.run import Run
 
 ReportFile = Annotated[OptionalText, Field(description="file you wrote a report to, if any")]
 
@@ -36,10 +33,10 @@ def build_signal_server(registry: Registry) -> MCPServer:
         report_file: ReportFile = None,
     ) -> CallToolResult:
         """Report the goal of this run reached. Call it only when that is true."""
-        run = _run_of(registry, ctx, report_file)
-        if run is None:
+        signals = _signals_of(registry, ctx)
+        if signals is None:
             return refusal(_OVER)
-        run.signals.goal_reached = fit(summary or "")
+        signals.report_goal(summary or "", report_file=report_file)
         return _noted("your owner gets your report that the goal is reached")
 
     @server.tool(name="need_help", structured_output=False, annotations=IN_PLAN_MODE)
@@ -51,17 +48,14 @@ def build_signal_server(registry: Registry) -> MCPServer:
         """Say that you cannot go on without an answer from your owner."""
         if not message.strip():
             return refusal("message is blank: say what you need to know")
-        run = _run_of(registry, ctx, report_file)
-        if run is None:
+        signals = _signals_of(registry, ctx)
+        if signals is None:
             return refusal(_OVER)
-        run.signals.need_help = fit(message)
+        signals.ask_for_help(message, report_file=report_file)
         return _noted("your owner gets the question, and the answer comes as a message")
 
     return server
 
-
-REPORTS_LIMIT = 16
-"""Report files that one run may name; further ones are left out."""
 
 _OVER = "this run is over: no report is taken any more"
 
@@ -71,18 +65,6 @@ def _noted(what_follows: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)])
 
 
-def _run_of(registry: Registry, ctx: Context, report_file: str | None) -> Run | None:
+def _signals_of(registry: Registry, ctx: Context) -> Signals | None:
     request = ctx.request_context.request
-    session = registry.resolve(request.path_params["token"]) if request is not None else None
-    if session is None or session.run is None:
-        return None
-    if report_file:
-        _add_report(session.run.signals.report_files, Path(session.record.dir) / report_file)
-    return session.run
-
-
-def _add_report(known: list[str], file: Path) -> None:
-    # a subagent can name files for ever, and what can be none as well
-    possible = len(str(file).encode("utf-8", "replace")) < PATH_LIMIT
-    if possible and str(file) not in known and len(known) < REPORTS_LIMIT:
-        known.append(str(file))
+    return registry.resolve(request.path_params["token"]) if request is not None else None

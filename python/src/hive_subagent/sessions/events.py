@@ -1,4 +1,4 @@
-"""What is told of a run as it happens: that its own work began, and that it ended."""
+"""The events of a run: that its own work began, and that it ended."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import time
 from hive_subagent.claude.process import RunningClaude
 from hive_subagent.models.notices import RunEvent
 from hive_subagent.sessions.ending import now
-from hive_subagent.sessions.session import LiveSession
+from hive_subagent.sessions.store import SessionRecord
 
 log = logging.getLogger(__name__)
 
 
-def started(session: LiveSession, run_id: str) -> RunEvent:
+def started(record: SessionRecord, run_id: str) -> RunEvent:
     """Its own work begins now."""
-    record = session.record
     return RunEvent(
         event="subagent_started",
         id=run_id,
@@ -28,24 +27,23 @@ def started(session: LiveSession, run_id: str) -> RunEvent:
     )
 
 
-async def warn_of_missing_servers(session: LiveSession, claude: RunningClaude) -> None:
+async def warn_of_missing_servers(name: str, claude: RunningClaude) -> None:
     """Once claude has said it, log which MCP servers the run has to do without."""
     await claude.until(lambda: claude.conversation.mcp is not None)
     for server in claude.conversation.mcp.not_connected if claude.conversation.mcp else ():
         log.warning(
             "`%s`: MCP server %s did not connect: %s",
-            session.record.name,
+            name,
             server.name,
             server.status,
         )
 
 
-def finished(session: LiveSession) -> RunEvent:
-    """It has ended, as its record says."""
-    ending = session.record.ending
+def finished(record: SessionRecord, began_at: float | None) -> RunEvent:
+    """It has ended, as its record says; `began_at` is on the monotonic clock."""
+    ending = record.ending
     assert ending is not None
-    began = session.begun_at
-    return started(session, ending.run_id).model_copy(
+    return started(record, ending.run_id).model_copy(
         update={
             "event": "subagent_finished",
             "at": ending.at,
@@ -54,6 +52,6 @@ def finished(session: LiveSession) -> RunEvent:
             "cause": ending.cause,
             "signal": ending.signal,
             "cost_usd": ending.cost_usd,
-            "duration_s": None if began is None else round(time.monotonic() - began, 3),
+            "duration_s": None if began_at is None else round(time.monotonic() - began_at, 3),
         }
     )

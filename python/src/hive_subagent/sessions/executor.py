@@ -1,50 +1,42 @@
-"""Carries one run from the spawn to its notice, in the daemon's own task group.
+"""Carries one run from its reserved name to its notice, in the daemon's own task group.
 
-A client that hangs up cancels its call, never the run.
+It is the only writer of a run's state, which `lifecycle` describes. A client that hangs up cancels
+its call, never the run.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import time
-import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import anyio
 from anyio.abc import TaskGroup
 
 from hive_subagent.claude import outcome
+from hive_subagent.claude.process import RunningClaude
 from hive_subagent.containment import Containment, Enclosure
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.messages import refusals, sessions
 from hive_subagent.messages.endings import not_kept
 from hive_subagent.models.replies import StartReply
-from hive_subagent.models.session import Cause, StopReason
+from hive_subagent.models.session import Cause, StopReason, Undelivered
 from hive_subagent.outbox.event_feed import EventFeed
 from hive_subagent.outbox.outbox import Outbox
-from hive_subagent.sessions.ending import Ending, Failed, ending_without_result
+from hive_subagent.sessions import pending_interventions as pending
+from hive_subagent.sessions import session_lock
+from hive_subagent.sessions.ending import Failed, Killed, ending_without_result
 from hive_subagent.sessions.events import finished, started, warn_of_missing_servers
-from hive_subagent.sessions.finish import Finish, ending_of
 from hive_subagent.sessions.launch import Launch, McpAccess, grant_for, invoke, launch_slots
-from hive_subagent.sessions.pending_interventions import confirm, keep, settled, without_stops
+from hive_subagent.sessions.lifecycle import Lifecycle, LiveSession
 from hive_subagent.sessions.registry import Registry
-from hive_subagent.sessions.reporting import keep_ending, tell
-from hive_subagent.sessions.result_files import keep_answers, may_write_reports
+from hive_subagent.sessions.reporting import keep_ending, promise, report
+from hive_subagent.sessions.result_files import keep_answers, reports_of
 from hive_subagent.sessions.run import Run
-from hive_subagent.sessions.session import LiveSession
-from hive_subagent.sessions.session_lock import (
-    archive,
-    identify,
-    missed,
-    put_away,
-    settle_in,
-    take_lock,
-)
 from hive_subagent.sessions.steering import Steering, Steerings
 from hive_subagent.sessions.store import SessionStore
-from hive_subagent.sessions.view import ended_view, previous_of
+from hive_subagent.sessions.view import ended_view, start_reply
 from hive_subagent.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -52,7 +44,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Executor:
-    """The rooms a run passes through."""
+    """The life of every run."""
 
     settings: Settings
     containment: Containment
@@ -64,52 +56,63 @@ class Executor:
     steerings: Steerings | None = None
     events: EventFeed = field(default_factory=EventFeed)
     slots: anyio.CapacityLimiter = field(default_factory=launch_slots)
+    _queued: dict[LiveSession, Lifecycle] = field(default_factory=dict, init=False)
 
     async def launch(self, launch: Launch) -> tuple[StartReply, bool]:
         """Start the run; returns at its first event, and whether there was one.
 
-        Raises Refused when the name is taken or the run died before it said anything.
+        Raises Refused when the name is taken or the run died before it printed anything.
         """
-        session = LiveSession(launch.record, resumed=launch.resume is not None, lock=launch.lock)
-        answer = self.embark(launch, session)
+        life = Lifecycle(launch)
+        self._begin(life)
         try:
-            reply = await asyncio.shield(answer)
+            reply = await asyncio.shield(life.answer)
         except Refused:
-            # told once nothing of the run is left, so that the same call may come again
-            await session.over.wait()
+            # reported once nothing of the run is left, so that the same call may come again
+            await life.over.wait()
             raise
-        return reply, session.begun
+        return reply, life.had_event
 
-    def embark(self, launch: Launch, session: LiveSession) -> asyncio.Future[StartReply]:
-        """Start the run of `session` without waiting; its answer is what `launch` returns."""
-        self.registry.enter(session)
-        answer: asyncio.Future[StartReply] = asyncio.get_running_loop().create_future()
-        # nobody may be left to hear of the error
-        answer.add_done_callback(lambda done: done.cancelled() or done.exception())
-        self.tasks.start_soon(self._carry, session, launch, answer)
-        return answer
+    def queue(self, launch: Launch) -> LiveSession:
+        """Reserve the name of a run that waits for a place. Raises Refused when it is taken."""
+        life = Lifecycle(launch, queued=True)
+        self.registry.queue(life.session)
+        self._queued[life.session] = life
+        return life.session
 
-    async def _carry(
-        self, session: LiveSession, launch: Launch, answer: asyncio.Future[StartReply]
-    ) -> None:
-        run_id = str(uuid.uuid4())
-        token = self.registry.mint(session) if launch.order.goal is not None else None
+    def begin(self, session: LiveSession) -> asyncio.Future[StartReply]:
+        """Start a run that is queued; returns its answer, as `launch` does, without waiting."""
+        life = self._queued.pop(session)
+        life.reserve()
+        self._begin(life)
+        return life.answer
+
+    def drop(self, session: LiveSession, cause: Cause) -> bool:
+        """End a run that is queued, as killed by `cause`; whether it was."""
+        life = self._queued.pop(session, None)
+        if life is None:
+            return False
+        self.registry.leave_queue(session)
+        life.set_ending(ending_without_result(Killed(cause=cause), left_session=False))
+        self.records.forget(life.record.session_id)
+        life.finish()
+        return True
+
+    def _begin(self, life: Lifecycle) -> None:
+        self.registry.enter(life.session)
+        self.tasks.start_soon(self._carry, life)
+
+    async def _carry(self, life: Lifecycle) -> None:
+        launch = life.launch
+        token = self.registry.mint(life.signals) if launch.order.goal is not None else None
         enclosure: Enclosure | None = None
         try:
             enclosure = self.containment.open(
-                run_id, memory_max=launch.record.memory_max, keeps_limit=launch.keeps_limit
+                life.run_id, memory_max=launch.record.memory_max, keeps_limit=launch.keeps_limit
             )
-            run = Run(
-                run_id,
-                launch.order,
-                enclosure,
-                self.tasks,
-                exit_grace_s=self.settings.exit_grace_s,
-                interrupt_grace_s=self.settings.interrupt_grace_s,
-                steering=self._steering(session),
-            )
-            session.attach(run)
-            grant = grant_for(launch, self.settings, self.access, run_id, token=token)
+            run = self._run(life, enclosure)
+            life.start(run)
+            grant = grant_for(launch, self.settings, self.access, life.run_id, token=token)
             invocation = invoke(launch, self.settings, grant, enclosure.environment)
             try:
                 async with self.slots:
@@ -118,20 +121,20 @@ class Executor:
                         invocation, confirm_s=self.settings.resume_confirm_s
                     )
                 if lives:
-                    self._confirm(session, launch, run, answer)
+                    self._confirm(life, run)
                     await run.turns()
             finally:
                 with anyio.CancelScope(shield=True):
-                    await self._finish(session, launch, run, answer)
+                    await self._finish(life, run)
             why = run.stopped_by or Cause.INTERRUPT
-            self._refuse(answer, Refused(refusals.never_begun(launch.record.name, why)))
+            life.refuse(Refused(refusals.never_begun(launch.record.name, why)))
         except SubagentError as error:
-            self._refuse(answer, error)
+            life.refuse(error)
         except Exception:
-            log.exception("run %s of `%s` broke", run_id, launch.record.name)
-            self._refuse(answer, Refused(sessions.BROKEN))
+            log.exception("run %s of `%s` broke", life.run_id, launch.record.name)
+            life.refuse(Refused(sessions.BROKEN))
             with anyio.CancelScope(shield=True):
-                await self._tell_broken(session, run_id)
+                await self._report_broken(life)
         finally:
             try:
                 with anyio.CancelScope(shield=True):
@@ -139,168 +142,159 @@ class Executor:
                         await enclosure.end()
                         enclosure.close()
             except OSError:  # a fault here must cost neither the name nor the daemon
-                log.exception("run %s of `%s` could not be put away", run_id, launch.record.name)
+                which = (life.run_id, launch.record.name)
+                log.exception("run %s of `%s` could not be put away", *which)
             finally:
-                self._let_go(session, launch, run_id, token)
+                self._let_go(life, token)
 
-    def _steering(self, session: LiveSession) -> Steering | None:
+    def _run(self, life: Lifecycle, enclosure: Enclosure) -> Run:
+        return Run(
+            life.run_id,
+            life.launch.order,
+            enclosure,
+            self.tasks,
+            signals=life.signals,
+            exit_grace_s=self.settings.exit_grace_s,
+            interrupt_grace_s=self.settings.interrupt_grace_s,
+            steering=self._steering(life),
+        )
+
+    def _steering(self, life: Lifecycle) -> Steering | None:
         if self.steerings is None:
             return None
         # a daemon can die before the run it began was owed anything
-        session.record, _ = settled(self.settings.claude_config_dir, session.record)
-        keeping = partial(keep, session, records=self.records, registry=self.registry)
-        return self.steerings.open(session, keep=keeping)
+        life.record, _ = pending.settled(self.settings.claude_config_dir, life.record)
 
-    async def _tell_broken(self, session: LiveSession, run_id: str) -> None:
-        """A fault of ours ends a run as failed, and what was promised is told all the same."""
-        missed = self._missed(session)
-        if not session.owed or session.told:
-            return
-        session.record = session.record.model_copy(
-            update={
-                "ending": ending_without_result(Failed(), run_id=run_id, message=sessions.BROKEN)
-            }
-        )
-        await self._tell(session, [], missed)
+        def keep(undelivered: tuple[Undelivered, ...]) -> None:
+            life.record = life.record.model_copy(update={"kept": undelivered})
+            if life.owed or life.session.resumed:
+                pending.keep(
+                    life.record, owed=life.owed, records=self.records, registry=self.registry
+                )
 
-    async def _tell(self, session: LiveSession, reports: list[str], further: list[str]) -> None:
-        """Tell the ending of a session by itself, or leave that to its delegation."""
-        if session.record.delegation is None:
-            await tell(session.record, self.outbox, reports, further)
-        else:
-            session.further = tuple(further)
-        session.told = True
-        # after the notice, which is promised room on a full disk and holds the ending, too
-        saved = keep_ending(session.record, self.records, self.outbox)
-        group = self.registry.groups.get(session.record.delegation or "")
-        if group is not None and not saved:
-            group.keep()
-        self.events.emit(finished(session))
+        return self.steerings.open(life.session, keep=keep)
 
-    def _missed(self, session: LiveSession, *, stopped: bool = False) -> list[str]:
-        """Close the run's steering; what is to be said of that it did not deliver."""
-        steering = session.run.steering if session.run else None
-        missed = steering.leave(stopped=stopped) if steering else ()
-        session.record = without_stops(session.record)
-        return [sessions.undelivered(note) for note in missed]
-
-    def _confirm(
-        self, session: LiveSession, launch: Launch, run: Run, answer: asyncio.Future[StartReply]
-    ) -> None:
+    def _confirm(self, life: Lifecycle, run: Run) -> None:
         """The run lives: from here on it is owed a notice, and its name means this session.
 
         Raises SubagentError, with the run on its way out, when that cannot be kept.
         """
-        try:
-            reply = self._take_up(session, launch, run)
-        except SubagentError as error:
-            # told before the end that it causes is
-            self._refuse(answer, error)
-            session.given_up = str(error)
-            run.stop(Cause.INTERRUPT, step_s=self.settings.interrupt_grace_s, force=True)
-            raise
-        answer.set_result(reply)
-        if run.claude is not None:
-            config_dir = self.settings.claude_config_dir
-            self.tasks.start_soon(settle_in, session, run.claude, self.records, config_dir)
-            self.tasks.start_soon(warn_of_missing_servers, session, run.claude)
-
-    def _take_up(self, session: LiveSession, launch: Launch, run: Run) -> StartReply:
         claude = run.claude
         assert claude is not None
-        session.begun = claude.conversation.begun
-        config_dir = self.settings.claude_config_dir
-        if identify(session, claude.conversation):
-            session.lock = take_lock(config_dir, session.record, ignore_pids=(claude.pid,))
-        record = session.record
-        if record.delegation is None:
-            self.outbox.promise(run.run_id, {"name": record.name, "session_id": record.session_id})
         try:
-            self.records.save(record)
-        except SubagentError:
-            self.outbox.cancel(run.run_id)
+            life.answer.set_result(self._take_up(life, claude))
+        except SubagentError as error:
+            # reported before the end that it causes is
+            life.refuse(error)
+            life.given_up = True
+            run.stop(Cause.INTERRUPT, step_s=self.settings.interrupt_grace_s, force=True)
             raise
-        session.owed = True
-        # only now: a start that fails loses nothing of the session before
-        archived = archive(config_dir, launch.predecessor, self.records)
-        session.begun_at = time.monotonic()
-        log.info("run %s of `%s` began, pid %d", run.run_id, record.name, claude.pid)
-        self.events.emit(started(session, run.run_id))
-        return StartReply(
-            name=record.name,
-            session_id=record.session_id,
-            dir=record.dir,
-            pid=claude.pid,
-            archived=archived,
-            previous=previous_of(record) if session.resumed else None,
+        self.tasks.start_soon(
+            session_lock.until_settled, claude, lambda: self._settle(life, claude)
         )
+        self.tasks.start_soon(warn_of_missing_servers, life.record.name, claude)
 
-    async def _finish(
-        self, session: LiveSession, launch: Launch, run: Run, answer: asyncio.Future[StartReply]
-    ) -> None:
+    def _take_up(self, life: Lifecycle, claude: RunningClaude) -> StartReply:
+        config_dir = self.settings.claude_config_dir
+        life.had_event = claude.conversation.begun
+        if (record := session_lock.identified(life.record, claude.conversation)) is not None:
+            life.record = record
+            life.lock = session_lock.take_lock(config_dir, record, ignore_pids=(claude.pid,))
+        record = life.record
+        promise(record, life.run_id, self.records, self.outbox)
+        life.confirm()
+        # only now: a start that fails loses nothing of the session before
+        archived = session_lock.archive(config_dir, life.launch.predecessor, self.records)
+        log.info("run %s of `%s` began, pid %d", life.run_id, record.name, claude.pid)
+        self.events.emit(started(record, life.run_id))
+        return start_reply(record, claude.pid, archived=archived, resumed=life.session.resumed)
+
+    def _settle(self, life: Lifecycle, claude: RunningClaude) -> bool:
+        """Take up the session's id and its lock where they come late; whether both are there."""
+        if (record := session_lock.identified(life.record, claude.conversation)) is not None:
+            life.record = record
+            self.records.save(record)
+        if life.record.session_id and life.lock is None:
+            config_dir = self.settings.claude_config_dir
+            life.lock = session_lock.take_lock(config_dir, life.record, ignore_pids=(claude.pid,))
+        return life.lock is not None
+
+    async def _finish(self, life: Lifecycle, run: Run) -> None:
+        life.end()
         if run.claude is None:
             return
+        launch, heard = life.launch, run.claude.conversation
         finish = await run.finish()
-        near = "" if launch.record.ours else self.registry.near(launch.record.name)
-        config_dir, heard = self.settings.claude_config_dir, run.claude.conversation
-        miss = missed(launch.record, heard, config_dir, near=near) if launch.resume else None
+        config_dir = self.settings.claude_config_dir
+        miss = session_lock.missed(launch, heard, config_dir, near=self.registry.near)
         if miss is not None:
             finish = replace(finish, outcome=outcome.Failed(miss))
-        if not session.owed:
-            died = session.record.model_copy(update={"ending": _ending(session, run, finish)})
-            stillborn = refusals.stillborn(ended_view(died), finish.outcome)
-            self._refuse(answer, Refused(miss or stillborn))
+        if not life.owed:
+            died = ended_view(life.record.with_ending(life.ending(finish)))
+            life.refuse(Refused(miss or refusals.stillborn(died, finish.outcome)))
             return
-        identify(session, heard)
-        confirm(config_dir, session.record, heard)
-        kept = await keep_answers(self.records, session.record.session_id, run.run_id, finish)
-        ending = _ending(session, run, finish, result_file=kept.path)
-        further = self._missed(session, stopped=ending.stop_reason is StopReason.STOPPED)
-        record = session.record = session.record.model_copy(update={"ending": ending})
-        reports = run.signals.report_files
-        if reports and not await may_write_reports(record, self.settings):
-            # what it may not do itself, we do not do for it
-            further.append(sessions.reports_left(reports))
-            reports = []
+        life.record = session_lock.identified(life.record, heard) or life.record
+        pending.confirm(config_dir, life.record, heard)
+        kept = await keep_answers(self.records, life.record.session_id, life.run_id, finish)
+        ending = life.ending(finish, result_file=kept.path)
+        further = self._missed(life, stopped=ending.stop_reason is StopReason.STOPPED)
+        life.set_ending(ending)
+        reports, left = await reports_of(life.record, life.signals, self.settings)
         further += not_kept(
-            [kept.problem],
+            [*left, kept.problem],
             remains=run.remains,
             limit=finish.usage.memory_max_lost,
             holds=finish.usage.memory_max_bytes,
         )
-        await self._tell(session, reports, further)
+        await self._report(life, reports, further)
         dead = ", ".join(f"{p.pid} ({p.command})" for p in run.died.values()) or "nothing else"
-        how = f"{ending.stop_reason}; died with it: {dead}"
-        log.info("run %s of `%s` ended: %s", run.run_id, record.name, how)
+        how = (life.run_id, life.record.name, ending.stop_reason, dead)
+        log.info("run %s of `%s` ended: %s; died with it: %s", *how)
 
-    def _let_go(self, session: LiveSession, launch: Launch, run_id: str, token: str | None) -> None:
+    async def _report_broken(self, life: Lifecycle) -> None:
+        """A fault of ours ends a run as failed, and its promised notice is sent all the same."""
+        missed = self._missed(life)
+        if life.owed and not life.reported:
+            broken = sessions.BROKEN
+            life.set_ending(ending_without_result(Failed(), run_id=life.run_id, message=broken))
+            await self._report(life, (), missed)
+
+    async def _report(
+        self, life: Lifecycle, reports: Sequence[str], further: Sequence[str]
+    ) -> None:
+        """Report the ending of a session by itself, or leave that to its delegation."""
+        record = life.record
+        if record.delegation is None:
+            await report(record, self.outbox, reports, further)
+        else:
+            life.further = tuple(further)
+        life.reported = True
+        # after the notice, which has its space on a full disk and holds the ending, too
+        saved = keep_ending(record, self.records, self.outbox)
+        if not saved:
+            self.registry.keep_group_of(record)
+        self.events.emit(finished(record, life.began_at))
+
+    def _missed(self, life: Lifecycle, *, stopped: bool = False) -> list[str]:
+        """Close the run's steering; a sentence for each intervention that was not delivered."""
+        steering = life.run.steering if life.run else None
+        missed = steering.leave(stopped=stopped) if steering else ()
+        life.record = pending.without_stops(life.record)
+        return [sessions.undelivered(note) for note in missed]
+
+    def _let_go(self, life: Lifecycle, token: str | None) -> None:
+        life.end()
+        launch = life.launch
         if token is not None:
             self.registry.revoke(token)
-        self.access.withdraw(run_id)
-        self._missed(session)
-        if session.lock is not None:
-            session.lock.release()
-        if not session.owed and launch.resume is None:
-            put_away(self.settings.claude_config_dir, launch.record)
+        self.access.withdraw(life.run_id)
+        self._missed(life)
+        if life.lock is not None:
+            life.lock.release()
+        if not life.owed and launch.resume is None:
+            session_lock.put_away(self.settings.claude_config_dir, launch.record)
             self.records.forget(launch.record.session_id)
-        self.registry.leave(session, happened=session.owed)
-        session.over.set()
-
-    def _refuse(self, answer: asyncio.Future[StartReply], error: SubagentError) -> None:
-        if not answer.done():
-            answer.set_exception(error if isinstance(error, Refused) else Refused(str(error)))
-
-
-def _ending(
-    session: LiveSession, run: Run, finish: Finish, *, result_file: str | None = None
-) -> Ending:
-    return ending_of(
-        finish,
-        run.order,
-        run.signals,
-        run_id=run.run_id,
-        containment=run.containment,
-        before=session.record.ending,
-        resumed=session.resumed,
-        result_file=result_file,
-    )
+        self.registry.leave(life.session, happened=life.owed)
+        if launch.record.delegation is not None and life.record.ending is None:
+            life.set_ending(life.ending_without_session())
+        life.finish()

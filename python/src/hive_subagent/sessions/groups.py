@@ -1,4 +1,4 @@
-"""Several sessions that are told as one; an owner waits for them and stops them by one id."""
+"""Several sessions with one notice; an owner waits for them and stops them by one id."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class Group(Protocol):
-    """A delegation, to whoever is asked about it. Its id holds a colon, so it is no name."""
+    """A delegation, as sessions know it. Its id holds a colon, so it is no name."""
 
     @property
     def id(self) -> str:
@@ -28,13 +28,16 @@ class Group(Protocol):
 
     @property
     def over(self) -> anyio.Event:
-        """Set once every session of it has ended and that was told."""
+        """Set once every session of it has ended and its notice is owed."""
 
     def views(self) -> list[SessionView]:
         """Its sessions as they stand, in their order."""
 
     def stop(self, cause: Cause, *, step_s: float, force: bool = False) -> None:
         """Stop what runs and drop what waits; called again it only hurries."""
+
+    def withdraw(self, name: str, cause: Cause) -> None:
+        """Drop one session that waits."""
 
     def keep(self) -> None:
         """Write down how those ended that have: one of its sessions is about to change."""

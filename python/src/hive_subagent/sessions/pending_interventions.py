@@ -10,31 +10,27 @@ from hive_subagent.claude.conversation import Conversation
 from hive_subagent.errors import SubagentError
 from hive_subagent.models.session import Undelivered
 from hive_subagent.sessions.registry import Registry
-from hive_subagent.sessions.session import LiveSession
 from hive_subagent.sessions.store import SessionRecord, SessionStore
 
 log = logging.getLogger(__name__)
 
 
-def keep(
-    session: LiveSession,
-    undelivered: tuple[Undelivered, ...],
-    *,
-    records: SessionStore,
-    registry: Registry,
-) -> None:
-    """Write down what is undelivered now; what cannot be written is said in the log."""
-    session.record = session.record.model_copy(update={"kept": undelivered})
+def keep(record: SessionRecord, *, owed: bool, records: SessionStore, registry: Registry) -> None:
+    """Write down what is undelivered now, with its session.
+
+    `owed` says that the record is already that of a run whose ending is owed. Before that it may
+    yet be refused, and then changes nothing else of a session that is known. What the disk refuses
+    is reported in the log.
+    """
     try:
-        if session.owed:
-            records.save(session.record)
-        elif session.resumed and (known := registry.record(session.record.name)) is not None:
-            # a call that may yet be refused changes nothing else of its session
-            known = without_stops(known.model_copy(update={"kept": undelivered}))
+        if owed:
+            records.save(record)
+        elif (known := registry.record(record.name)) is not None:
+            known = without_stops(known.model_copy(update={"kept": record.kept}))
             records.save(known)
             registry.amend(known)
     except SubagentError as error:
-        log.error("`%s`: what is undelivered cannot be kept: %s", session.record.name, error)
+        log.error("`%s`: what is undelivered cannot be kept: %s", record.name, error)
 
 
 def confirm(config_dir: Path, record: SessionRecord, conversation: Conversation) -> None:

@@ -18,7 +18,7 @@ from hive_subagent.outbox.entries import Owed, Unfinished
 from hive_subagent.outbox.outbox import Outbox
 from hive_subagent.sessions.ending import Ending, Killed, ending_without_result
 from hive_subagent.sessions.pending_interventions import settled
-from hive_subagent.sessions.reporting import keep_ending, tell
+from hive_subagent.sessions.reporting import keep_ending, report
 from hive_subagent.sessions.store import SessionRecord, SessionStore, Unreadable
 
 IDLE_S = 2.0
@@ -100,8 +100,8 @@ class Recovery:
         record, missed = settled(self.config_dir, record)
         words += [sessions.undelivered(note) for note in missed]
         if record.ending is not None and record.ending.run_id == left.run_id:
-            # it had ended by itself; only the telling was cut short
-            await tell(record, self.outbox, further_words=words)
+            # it had ended by itself; only its report was cut short
+            await report(record, self.outbox, further_words=words)
             self.outbox.ending_kept(left.run_id)
             return
         # a run since then has an ending of its own, which is the later one
@@ -112,11 +112,11 @@ class Recovery:
             max_turns=(record.max_turns or 1) if record.goal else 1,
             cost_total=record.ending.cost_total if record.ending else None,
         )
-        record = record.model_copy(update={"ending": ending})
+        record = record.with_ending(ending)
         log.warning("run %s of `%s` died with the daemon before this one", left.run_id, name)
         # saved first: while a report file is written, another run of the session can begin
         saved = not known or later or keep_ending(record, self.records, self.outbox)
-        await tell(record, self.outbox, further_words=words)
+        await report(record, self.outbox, further_words=words)
         if saved:
             self.outbox.ending_kept(left.run_id)
 
@@ -146,4 +146,4 @@ class Recovery:
         ):
             saved()
         else:
-            self.records.keep(record.model_copy(update={"ending": ending}), saved)
+            self.records.keep(record.with_ending(ending), saved)

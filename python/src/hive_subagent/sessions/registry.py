@@ -13,7 +13,8 @@ from collections.abc import Callable
 from hive_subagent.errors import Refused
 from hive_subagent.messages.text import near
 from hive_subagent.sessions.groups import Group
-from hive_subagent.sessions.session import LiveSession
+from hive_subagent.sessions.lifecycle import LiveSession
+from hive_subagent.sessions.order import Signals
 from hive_subagent.sessions.store import SessionRecord, SessionStore
 
 REMEMBERED = 256
@@ -37,7 +38,7 @@ class Registry:
         self._ended: OrderedDict[str, SessionRecord] = OrderedDict()
         self._names: dict[str, None] = {}
         self._in_vain: dict[str, str] = {}
-        self._tokens: dict[str, LiveSession] = {}
+        self._tokens: dict[str, Signals] = {}
 
     @property
     def live(self) -> list[LiveSession]:
@@ -89,14 +90,12 @@ class Registry:
         """Reserve the session's name before there is a place for it. Raises Refused."""
         self.check_name_free(session.record.name)
         self._queued[session.record.name] = session
-        session.queued = True
 
     def leave_queue(self, session: LiveSession) -> bool:
         """Give the name back; whether the session was in the queue."""
         if self._queued.get(session.record.name) is not session:
             return False
         del self._queued[session.record.name]
-        session.queued = False
         return True
 
     def enter(self, session: LiveSession) -> None:
@@ -140,6 +139,12 @@ class Registry:
         if len(self.groups) > GROUPS_REMEMBERED:
             self.groups.popitem(last=False)
 
+    def keep_group_of(self, record: SessionRecord | None) -> None:
+        """How a child ended is its delegation's to report, whatever becomes of its session now."""
+        group = self.groups.get((record and record.delegation) or "")
+        if group is not None:
+            group.keep()
+
     def amend(self, record: SessionRecord) -> None:
         """Something about a session has become known that no run of it has changed."""
         if record.name in self._ended:
@@ -156,14 +161,14 @@ class Registry:
         """
         return self._ended.get(name) or self._records.by_name(name)
 
-    def mint(self, session: LiveSession) -> str:
-        """A new unguessable token (256 bits) by which this run's subagent is known."""
+    def mint(self, signals: Signals) -> str:
+        """A new unguessable token (256 bits) with which a run's subagent gives these signals."""
         token = secrets.token_urlsafe(32)
-        self._tokens[token] = session
+        self._tokens[token] = signals
         return token
 
-    def resolve(self, token: str) -> LiveSession | None:
-        """The run a token belongs to; None alike for unknown and for revoked ones."""
+    def resolve(self, token: str) -> Signals | None:
+        """The signals of the run that a token belongs to; None for unknown and revoked ones."""
         return self._tokens.get(token)
 
     def revoke(self, token: str) -> None:

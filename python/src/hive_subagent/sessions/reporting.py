@@ -1,4 +1,4 @@
-"""Telling an ending: to the report files, and once to the outbox."""
+"""Reports an ending: to the report files, and once to the outbox."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from hive_subagent.errors import Refused
+from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.messages.sessions import ended
 from hive_subagent.models.notices import Notice
 from hive_subagent.outbox.outbox import Outbox
@@ -18,7 +18,21 @@ from hive_subagent.system.report_files import append_report
 from hive_subagent.system.sanitize import excerpt, on_lines
 
 
-async def tell(
+def promise(record: SessionRecord, run_id: str, records: SessionStore, outbox: Outbox) -> None:
+    """Promise the notice of a run, unless its delegation has done so, and save its session.
+
+    Raises SubagentError when the disk does not take it, and then nothing is promised.
+    """
+    if record.delegation is None:
+        outbox.promise(run_id, {"name": record.name, "session_id": record.session_id})
+    try:
+        records.save(record)
+    except SubagentError:
+        outbox.cancel(run_id)
+        raise
+
+
+async def report(
     record: SessionRecord,
     outbox: Outbox,
     further_reports: Sequence[str] = (),

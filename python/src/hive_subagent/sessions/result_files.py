@@ -12,9 +12,11 @@ from anyio import to_thread
 
 from hive_subagent.claude.write_rules import has_write_rule, writes_anywhere
 from hive_subagent.errors import Refused, SubagentError
+from hive_subagent.messages.sessions import reports_left
 from hive_subagent.messages.text import fit
 from hive_subagent.sessions.finish import Finish
 from hive_subagent.sessions.launch import permissions_of
+from hive_subagent.sessions.order import Signals
 from hive_subagent.sessions.store import SessionRecord, SessionStore
 from hive_subagent.settings import Settings
 from hive_subagent.system.blocking import in_thread
@@ -74,8 +76,21 @@ def content_of(answers: Sequence[str], *, limit: int = FILE_LIMIT) -> bytes:
     return data[: limit - len(_CUT)].decode("utf-8", "ignore").encode() + _CUT
 
 
-async def may_write_reports(record: SessionRecord, settings: Settings) -> bool:
-    """Whether a subagent may write into files of its choice, so that the daemon may do it for it.
+async def reports_of(
+    record: SessionRecord, signals: Signals, settings: Settings
+) -> tuple[Sequence[str], Sequence[str]]:
+    """The report files that a subagent named, and a sentence where it may not write them itself.
+
+    The daemon writes nothing for it then.
+    """
+    named = signals.report_files
+    if not named or await _may_write(record, settings):
+        return named, ()
+    return (), (reports_left(named),)
+
+
+async def _may_write(record: SessionRecord, settings: Settings) -> bool:
+    """Whether a subagent may write into files of its choice.
 
     Not where any rule on a tool that writes exists: only claude can tell which files it is about.
     """

@@ -37,6 +37,7 @@ class Run:
         enclosure: Enclosure,
         tasks: TaskGroup,
         *,
+        signals: Signals,
         exit_grace_s: float,
         interrupt_grace_s: float,
         steering: Steering | None = None,
@@ -44,7 +45,7 @@ class Run:
         self.run_id = run_id
         self.order = order
         self.turn = 1
-        self.signals = Signals()
+        self.signals = signals
         self.claude: RunningClaude | None = None
         self.stopped_by: Cause | None = None
         self.steering = steering
@@ -245,7 +246,6 @@ class Run:
         message = self.claude.conversation.message if self.claude else None
         if self._verdict is not None or message is None or message.result is None:
             return
-        # a turn that has a result, or was cut off there, can go on
         if self.stopped_by is None and self._wait is not None and self._wait.holds:
             return
         self._verdict = decide(

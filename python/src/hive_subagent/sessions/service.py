@@ -83,7 +83,7 @@ class SessionService:
         program = self.check_claude(directory)
         predecessor = self._registry.record(name)
         self.check_archivable(predecessor)
-        self._keep_of_its_delegation(predecessor)
+        self._registry.keep_group_of(predecessor)
         reply, begun = await self._executor.launch(
             Launch(
                 record=record,
@@ -132,7 +132,7 @@ class SessionService:
         elif not _same_directory(directory, known.dir):
             raise Refused(f"another session `{name}` has begun meanwhile: call again")
         # a child that goes on is a run by itself, under the ceiling it was given
-        self._keep_of_its_delegation(known)
+        self._registry.keep_group_of(known)
         which = self._looking.which(name)
         goes_on = known.model_copy(update={"delegation": None, "dir": str(directory)})
         record = options.granted(goes_on, self._settings)
@@ -175,7 +175,11 @@ class SessionService:
             raise Refused(f"nothing to interrupt: {how}")
         log.info("`%s` is interrupted by its owner%s", name, " by force" if force else "")
         queued = session.queued
-        session.stop(Cause.INTERRUPT, step_s=self._settings.interrupt_grace_s, force=force)
+        if queued:
+            group = find(self._registry.groups, session.record.delegation or "")
+            group.withdraw(name, Cause.INTERRUPT)
+        else:
+            session.stop(Cause.INTERRUPT, step_s=self._settings.interrupt_grace_s, force=force)
         await session.over.wait()
         died, left_out = fit_processes(list(session.run.died.values()) if session.run else [])
         reply = InterruptReply(
@@ -250,12 +254,6 @@ class SessionService:
         checks.check_name(name)
         self.check_serving()
         self._registry.check_free(name)
-
-    def _keep_of_its_delegation(self, record: SessionRecord | None) -> None:
-        """How a child ended is its delegation's to tell, whatever becomes of its session now."""
-        group = self._registry.groups.get((record and record.delegation) or "")
-        if group is not None:
-            group.keep()
 
     def check_serving(self) -> None:
         """Raise Refused while the daemon stops."""

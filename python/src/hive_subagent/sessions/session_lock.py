@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import anyio
@@ -15,7 +15,7 @@ from hive_subagent.claude.process import RunningClaude
 from hive_subagent.claude.session_lock import TranscriptLock, live_holder, live_holder_of_title
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.messages import refusals
-from hive_subagent.sessions.session import LiveSession
+from hive_subagent.sessions.launch import Launch
 from hive_subagent.sessions.store import SessionRecord, SessionStore
 from hive_subagent.sessions.view import ended_view
 from hive_subagent.system.private_files import reason_of
@@ -69,14 +69,14 @@ def refuse_if_an_id_of_ours(records: SessionStore, name: str) -> None:
 
 
 def missed(
-    record: SessionRecord, conversation: Conversation, config_dir: Path, *, near: str
+    launch: Launch, conversation: Conversation, config_dir: Path, *, near: Callable[[str], str]
 ) -> str | None:
-    """What is said of a resumed session where claude had none like that, or several; else None.
+    """The refusal of a resumed session where claude had none like that, or several; else None.
 
     `near` names known sessions that may have been meant.
     """
-    result = conversation.last_result
-    if conversation.begun or result is None:
+    record, result = launch.record, conversation.last_result
+    if launch.resume is None or conversation.begun or result is None:
         return None
     return refusals.missed(
         name=record.name,
@@ -84,42 +84,40 @@ def missed(
         config_dir=str(config_dir),
         directory=record.dir,
         before=ended_view(record) if record.ours else None,
-        near=near,
+        near="" if record.ours else near(record.name),
     )
 
 
-def identify(session: LiveSession, conversation: Conversation) -> bool:
-    """Take up the id of a session that claude was asked for by its title; whether it is new."""
+def identified(record: SessionRecord, conversation: Conversation) -> SessionRecord | None:
+    """The record with the id of a session that claude was asked for by its title.
+
+    None where the id is known already, or claude has not reported it.
+    """
     session_id = conversation.session_id
-    if session.record.session_id or not session_id or not transcripts.is_session_id(session_id):
-        return False
-    session.record = session.record.model_copy(update={"session_id": session_id})
-    return True
+    if record.session_id or not session_id or not transcripts.is_session_id(session_id):
+        return None
+    return record.model_copy(update={"session_id": session_id})
 
 
-async def settle_in(
-    session: LiveSession, claude: RunningClaude, records: SessionStore, config_dir: Path
-) -> None:
-    """What a first event can come too early for: the session's id and its transcript's lock.
+async def until_settled(claude: RunningClaude, settle: Callable[[], bool]) -> None:
+    """Call `settle` with pauses until it returns true, for what a first event comes too early.
 
     Claude makes a new transcript some 10 ms after its first lines (measured with 2.1.197).
     """
     await claude.until(lambda: claude.conversation.begun)
     for pause_s in SETTLING_PAUSES_S:
         # once it is over nobody may be left to release a lock
-        if claude.over or session.lock is not None:
+        if claude.over:
             return
         try:
-            if identify(session, claude.conversation):
-                records.save(session.record)
-            if session.record.session_id:
-                session.lock = take_lock(config_dir, session.record, ignore_pids=(claude.pid,))
+            if settle():
+                return
         except SubagentError as error:
-            log.warning("`%s`: %s", session.record.name, error)
+            log.warning("session %s: %s", claude.conversation.session_id, error)
         except Exception:  # a lock that is not there must cost neither the run nor the daemon
-            log.exception("settling in `%s` broke", session.record.name)
+            log.exception("settling in session %s broke", claude.conversation.session_id)
             return
-        # not its next line: a claude whose API hangs says nothing after its init
+        # not its next line: a claude whose API hangs prints nothing after its init
         with anyio.move_on_after(pause_s):
             await claude.exited()
 

@@ -17,7 +17,7 @@ from hive_subagent.models.session import SessionView
 from hive_subagent.sessions import checks
 from hive_subagent.sessions.executor import Executor
 from hive_subagent.sessions.groups import find, is_group
-from hive_subagent.sessions.session import LiveSession
+from hive_subagent.sessions.lifecycle import LiveSession
 from hive_subagent.sessions.store import Unreadable
 from hive_subagent.sessions.view import ended_view
 

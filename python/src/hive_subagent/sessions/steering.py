@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+
+import anyio
 
 from hive_subagent.claude import hooks
+from hive_subagent.claude.conversation import Message
+from hive_subagent.claude.process import RunningClaude
 from hive_subagent.models.session import PendingIntervention, Undelivered
-
-if TYPE_CHECKING:
-    from hive_subagent.sessions.session import LiveSession
+from hive_subagent.sessions.store import SessionRecord
 
 Keep = Callable[[tuple[Undelivered, ...]], None]
 
@@ -38,10 +40,56 @@ class Steering(hooks.Steering, Protocol):
         """The run is over, by its owner's stop or not; what did not arrive. May be called again."""
 
 
+class SteeredRun(Protocol):
+    """A run, for its steering."""
+
+    @property
+    def claude(self) -> RunningClaude | None:
+        """Its claude, once that is started."""
+
+    @property
+    def idles(self) -> bool:
+        """Whether claude does nothing itself and only waits for its background tasks."""
+
+    def redirect(self, text: str) -> Message | None:
+        """Cut what claude does and give it this instead; None when its work is done already."""
+
+    def stop_later(self, after_s: float) -> None:
+        """Interrupt the run unless it is over within `after_s`."""
+
+
+class SteeredSession(Protocol):
+    """The session of a run, for its steering: to be read only."""
+
+    @property
+    def record(self) -> SessionRecord:
+        """What is kept of it, as it stands."""
+
+    @property
+    def run(self) -> SteeredRun | None:
+        """Its run, once there is one."""
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the session was there before this run."""
+
+    @property
+    def queued(self) -> bool:
+        """Whether it waits for a place."""
+
+    @property
+    def owed(self) -> bool:
+        """Whether the ending of its run is reported."""
+
+    @property
+    def over(self) -> anyio.Event:
+        """Set once nothing of its run is left."""
+
+
 class Steerings(Protocol):
     """Gives each run its steering."""
 
-    def open(self, session: LiveSession, *, keep: Keep) -> Steering:
+    def open(self, session: SteeredSession, *, keep: Keep) -> Steering:
         """For a run that is about to begin; `session.run` is not there yet.
 
         `keep` is given what is undelivered now, whenever that changes.

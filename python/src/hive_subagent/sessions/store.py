@@ -14,7 +14,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from hive_subagent.claude.transcripts import is_session_id
 from hive_subagent.errors import ConfigurationError, Refused, SubagentError
@@ -75,6 +75,10 @@ class SessionRecord(Frozen):
     delegation: str | None = None
     kept: tuple[Undelivered, ...] = ()
     ending: Ending | None = None
+
+    def with_ending(self, ending: Ending) -> Self:
+        """The same session, after a run that ended so."""
+        return self.model_copy(update={"ending": ending})
 
 
 class SessionStore:
