@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hive_subagent.delegation.child import Assignment
@@ -20,8 +20,9 @@ from hive_subagent.models.session import SessionView, WaitPolicy
 from hive_subagent.permissions import CHILD
 from hive_subagent.sessions import checks, paths
 from hive_subagent.sessions.executor import Executor
-from hive_subagent.sessions.launch import Launch, order_of
+from hive_subagent.sessions.launch import Launch
 from hive_subagent.sessions.options import Options
+from hive_subagent.sessions.prepare import Preparation
 from hive_subagent.sessions.service import SessionService
 from hive_subagent.sessions.store import SessionRecord, Unreadable
 
@@ -58,7 +59,6 @@ class _Asked:
     timeout_s: float | None
     directories: Mapping[str, Path]
     taken: set[str] = field(default_factory=set)
-    programs: dict[Path, str] = field(default_factory=dict)
 
 
 class DelegationService:
@@ -71,6 +71,7 @@ class DelegationService:
         self._service = service
         self._settings = executor.settings
         self._registry = executor.registry
+        self._prepare = Preparation(executor.settings, executor.records, executor.registry)
         self._roles = roles
         self._current: Delegation | None = None
         # where the search for a name begins that was never used
@@ -108,24 +109,23 @@ class DelegationService:
         timeouts = [
             self._seconds(f"task {number}", task, asked) for number, task in enumerate(tasks, 1)
         ]
-        launches = [
-            self._launch(f"task {number}", task, asked) for number, task in enumerate(tasks, 1)
-        ]
-        launches = self._with_briefs(launches)
-        delegation = Delegation(
-            delegation_id,
-            notice_id,
-            [
-                Assignment(launch, timeout_s=seconds)
-                for launch, seconds in zip(launches, timeouts, strict=True)
-            ],
-            policy=wait_policy,
-            executor=self._executor,
-        )
+        launches: list[Launch] = []
         try:
+            for number, task in enumerate(tasks, 1):
+                launches.append(self._launch(f"task {number}", task, asked))
+            delegation = Delegation(
+                delegation_id,
+                notice_id,
+                [
+                    Assignment(launch, timeout_s=seconds)
+                    for launch, seconds in zip(launches, timeouts, strict=True)
+                ],
+                policy=wait_policy,
+                executor=self._executor,
+            )
             delegation.promise()
         except Refused:
-            self._forget(launches)
+            self._prepare.forget(launches)
             raise
         self._current = delegation
         delegation.begin()
@@ -179,51 +179,19 @@ class DelegationService:
         prompt = checks.check_text(which, task.task)
         name = self._name(task, role, asked)
         asked.taken.add(name)
-        directory = asked.directories[task.dir or asked.dir or ""]
-        if directory not in asked.programs:
-            asked.programs[directory] = self._service.check_claude(directory)
+        record = SessionRecord(
+            name=name,
+            session_id=str(uuid.uuid4()),
+            dir=str(asked.directories[task.dir or asked.dir or ""]),
+            ours=True,
+            role=role.name,
+            effort=role.effort,
+            permissions=self._settings.ceiling.meet(role.permissions).meet(CHILD),
+            depth=1,
+            delegation=asked.delegation,
+        )
         options = Options(model=task.model or asked.model or role.model)
-        record = options.granted(
-            SessionRecord(
-                name=name,
-                session_id=str(uuid.uuid4()),
-                dir=str(directory),
-                ours=True,
-                role=role.name,
-                effort=role.effort,
-                permissions=self._settings.ceiling.meet(role.permissions).meet(CHILD),
-                depth=1,
-                delegation=asked.delegation,
-            ),
-            self._settings,
-        )
-        predecessor = self._registry.record(name)
-        self._service.check_archivable(predecessor)
-        return Launch(
-            record=record,
-            order=order_of(record, prompt, self._settings),
-            program=asked.programs[directory],
-            brief=None,
-            predecessor=predecessor,
-        )
-
-    def _with_briefs(self, launches: Sequence[Launch]) -> list[Launch]:
-        """Write the briefs down. Raises Refused, and then none is left."""
-        records = self._executor.records
-        written = []
-        try:
-            for launch in launches:
-                brief = self._roles[launch.record.role or ""].brief + CHILD_NOTE
-                path = records.save_brief(launch.record.session_id, brief.encode())
-                written.append(replace(launch, brief=path))
-        except Refused:
-            self._forget(written)
-            raise
-        return written
-
-    def _forget(self, launches: Sequence[Launch]) -> None:
-        for launch in launches:
-            self._executor.records.forget(launch.record.session_id)
+        return self._prepare.new(record, prompt, options, (role.brief + CHILD_NOTE).encode())
 
     def _name(self, task: Task, role: Role, asked: _Asked) -> str:
         """The one that was asked for, or the first of the role's that was never used."""

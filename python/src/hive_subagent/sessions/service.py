@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 import uuid
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 import anyio
 
-from hive_subagent.claude import transcripts
-from hive_subagent.claude.session_lock import TranscriptLock
 from hive_subagent.errors import Refused
 from hive_subagent.messages import launches, sessions
 from hive_subagent.messages.prompts import DEFAULT_TRIGGER, READER_NOTE
@@ -23,13 +19,8 @@ from hive_subagent.models.session import Cause, SessionView
 from hive_subagent.sessions import checks, paths
 from hive_subagent.sessions.executor import Executor
 from hive_subagent.sessions.groups import cancel, find, is_group
-from hive_subagent.sessions.launch import Launch, order_of
 from hive_subagent.sessions.options import Options
-from hive_subagent.sessions.session_lock import (
-    refuse_if_an_id_of_ours,
-    refuse_if_title_is_open,
-    take_lock,
-)
+from hive_subagent.sessions.prepare import Preparation
 from hive_subagent.sessions.status import StatusReader
 from hive_subagent.sessions.store import SessionRecord
 from hive_subagent.sessions.view import ended_view
@@ -37,7 +28,7 @@ from hive_subagent.sessions.waiting import Progress, until_over
 
 log = logging.getLogger(__name__)
 
-NO_WISHES = Options()
+NO_OPTIONS = Options()
 
 
 class SessionService:
@@ -47,7 +38,8 @@ class SessionService:
         self._executor = executor
         self._settings = executor.settings
         self._registry = executor.registry
-        self._looking = StatusReader(executor)
+        self._status = StatusReader(executor)
+        self._prepare = Preparation(executor.settings, executor.records, executor.registry)
         self._stopping = False
 
     @property
@@ -63,7 +55,7 @@ class SessionService:
         prompt: str | None = None,
         trigger: str | None = None,
         dir: str | None = None,
-        options: Options = NO_WISHES,
+        options: Options = NO_OPTIONS,
     ) -> tuple[StartReply, str]:
         """A new session under `name`; a finished one of that name is archived.
 
@@ -76,25 +68,10 @@ class SessionService:
         options = await options.located(directory)
         # again: another call may have come between. From here to the launch nothing waits
         self._check_call(name)
-        record = options.granted(
-            SessionRecord(name=name, session_id=str(uuid.uuid4()), dir=str(directory), ours=True),
-            self._settings,
-        )
-        program = self.check_claude(directory)
-        predecessor = self._registry.record(name)
-        self.check_archivable(predecessor)
-        self._registry.keep_group_of(predecessor)
-        reply, begun = await self._executor.launch(
-            Launch(
-                record=record,
-                order=order_of(record, message, self._settings),
-                program=program,
-                brief=self._executor.records.save_brief(
-                    record.session_id, brief + READER_NOTE.encode()
-                ),
-                predecessor=predecessor,
-            )
-        )
+        session_id = str(uuid.uuid4())
+        record = SessionRecord(name=name, session_id=session_id, dir=str(directory), ours=True)
+        launch = self._prepare.new(record, message, options, brief + READER_NOTE.encode())
+        reply, begun = await self._executor.launch(launch)
         told = launches.notices_go(self._settings.sinks)
         return reply, launches.started(reply, begun=begun, told=told)
 
@@ -104,7 +81,7 @@ class SessionService:
         prompt: str,
         *,
         dir: str | None = None,
-        options: Options = NO_WISHES,
+        options: Options = NO_OPTIONS,
     ) -> tuple[StartReply, str]:
         """Another run of an existing session; one that is not ours is asked of claude."""
         self._check_call(name)
@@ -118,51 +95,24 @@ class SessionService:
         options = await options.located(directory)
         # again: another call may have come between. From here to the launch nothing waits
         self._check_call(name)
-        known = self._registry.record(name)
-        if known is None:
-            # existence is claude's business: it answers whether it has such a session there
-            known = SessionRecord(name=name, session_id="", dir=str(directory), ours=False)
-            refuse_if_an_id_of_ours(self._executor.records, name)
-            refuse_if_title_is_open(self._settings.claude_config_dir, name, directory)
-        elif known.ending is not None and not known.ending.left_session:
-            raise Refused(
-                f"subagent `{name}` left no session to continue: it never began, or that could not"
-                " be kept; `start` it anew"
-            )
-        elif not _same_directory(directory, known.dir):
-            raise Refused(f"another session `{name}` has begun meanwhile: call again")
-        # a child that goes on is a run by itself, under the ceiling it was given
-        self._registry.keep_group_of(known)
-        which = self._looking.which(name)
-        goes_on = known.model_copy(update={"delegation": None, "dir": str(directory)})
-        record = options.granted(goes_on, self._settings)
-        program = self.check_claude(directory)
-        reply, begun = await self._executor.launch(
-            Launch(
-                record=record,
-                order=order_of(record, prompt, self._settings),
-                program=program,
-                brief=self._executor.records.brief(record.session_id) if record.ours else None,
-                resume=record.session_id or name,
-                lock=self._lock(record) if record.session_id else None,
-                keeps_limit=options.memory_max is None,
-            )
-        )
+        which = self._status.which(name)
+        launch, known = self._prepare.resumed(name, directory, prompt, options)
+        reply, begun = await self._executor.launch(launch)
         before = ended_view(known)
         told = launches.notices_go(self._settings.sinks)
         return reply, launches.continued(reply, before=before, begun=begun, told=told, which=which)
 
     async def status(self, name: str) -> tuple[SessionView, str]:
         """How one session is doing."""
-        return self._looking.one(name)
+        return self._status.one(name)
 
     async def status_of_all(self) -> tuple[StatusReply, str]:
         """The runs of this daemon's life, as many as fit."""
-        return self._looking.all()
+        return self._status.all()
 
     async def status_of_group(self, name: str) -> tuple[StatusReply, str]:
         """How the sessions of a delegation are doing."""
-        return self._looking.group(name)
+        return self._status.group(name)
 
     async def interrupt(self, name: str, *, force: bool = False) -> tuple[InterruptReply, str]:
         """Stop what runs under `name`, which may be a delegation's; returns once it is over."""
@@ -171,7 +121,7 @@ class SessionService:
             return await cancel(find(self._registry.groups, name), step_s=step_s, force=force)
         session = self._registry.running(checks.check_name(name))
         if session is None:
-            _, how = self._looking.one(name)
+            _, how = self._status.one(name)
             raise Refused(f"nothing to interrupt: {how}")
         log.info("`%s` is interrupted by its owner%s", name, " by force" if force else "")
         queued = session.queued
@@ -190,7 +140,7 @@ class SessionService:
             processes=died,
             left_out=left_out,
         )
-        session_id = self._looking.session_of(name) or reply.session_id
+        session_id = self._status.session_of(name) or reply.session_id
         return reply, sessions.interrupted(
             reply,
             ended_view(session.record),
@@ -219,7 +169,7 @@ class SessionService:
         if names is None:
             unfinished = [*self._registry.live, *self._registry.queued]
             names = [session.record.name for session in unfinished]
-        waited = [self._looking.awaited(name) for name in dict.fromkeys(names)]
+        waited = [self._status.awaited(name) for name in dict.fromkeys(names)]
         done = await until_over(
             [over for over, _ in waited],
             any_of_them=until == "any",
@@ -227,7 +177,7 @@ class SessionService:
             progress=progress,
         )
         looks = [look for _, look in waited]
-        return self._looking.waited(looks, done=done, stopping=self._stopping)
+        return self._status.waited(looks, done=done, stopping=self._stopping)
 
     async def close(self) -> None:
         """Stop every run; bounded by `shutdown_grace_s` and what ending a tree takes."""
@@ -259,27 +209,3 @@ class SessionService:
         """Raise Refused while the daemon stops."""
         if self._stopping:
             raise Refused("the daemon is stopping: call again once it is back")
-
-    def check_archivable(self, predecessor: SessionRecord | None) -> None:
-        """Raise Refused when somebody works in what a new session of its name would archive."""
-        if predecessor is not None and predecessor.ours and (lock := self._lock(predecessor)):
-            lock.release()
-
-    def check_claude(self, directory: Path) -> str:
-        """The program of a run in `directory`. Raises Refused where it could not be."""
-        settings = self._settings
-        if problem := transcripts.config_dir_problem(settings.claude_config_dir, directory):
-            raise Refused(problem)
-        return checks.check_program(settings.claude_bin, os.environ.get("PATH"))
-
-    def _lock(self, record: SessionRecord) -> TranscriptLock | None:
-        return take_lock(self._settings.claude_config_dir, record)
-
-
-def _same_directory(directory: Path, known: str) -> bool:
-    if str(directory) == known:
-        return True
-    try:
-        return os.path.samefile(directory, known)
-    except OSError:
-        return False
