@@ -16,8 +16,9 @@ from support.house import House, house
 from support.refusals import refused
 
 from hive_subagent.errors import Refused
-from hive_subagent.sessions.checks import NAME, check_directory, check_name, check_report_file
+from hive_subagent.sessions.checks import NAME, check_name
 from hive_subagent.sessions.options import Options
+from hive_subagent.sessions.paths import check_directory, check_report_file
 
 NAMES = {
     "empty": "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hive_subagent.messages import limits, sessions
+from hive_subagent.messages import advice, sessions
 from hive_subagent.messages.endings import ending
 from hive_subagent.models.session import Cause, Processes, SessionView, State, StopReason
 
@@ -51,6 +51,6 @@ def test_a_run_that_died_at_the_services_limit_hears_of_memory_that_no_run_holds
 
 
 def test_little_memory_without_a_run_is_not_worth_a_word() -> None:
-    assert limits.left_memory(None) == ""
-    assert limits.left_memory(limits.LEFT_WORTH_SAYING - 1) == ""
-    assert "/dev/shm" in limits.left_memory(limits.LEFT_WORTH_SAYING)
+    assert advice.left_memory(None) == ""
+    assert advice.left_memory(advice.LEFT_WORTH_SAYING - 1) == ""
+    assert "/dev/shm" in advice.left_memory(advice.LEFT_WORTH_SAYING)

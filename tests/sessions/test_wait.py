@@ -13,7 +13,7 @@ from support.stub import HANG, script, text
 
 from hive_subagent.errors import Refused
 from hive_subagent.models.replies import WaitReply
-from hive_subagent.sessions import waiting
+from hive_subagent.sessions import status
 
 
 async def wait(
@@ -104,8 +104,8 @@ async def test_an_impossible_time_is_refused(home: House, timeout_s: float) -> N
 async def test_progress_comes_while_runs_go_on(
     home: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert waiting.PROGRESS_S <= 25, "clients give up after 300 s, parents look sooner"
-    monkeypatch.setattr(waiting, "PROGRESS_S", 0.02)
+    assert status.PROGRESS_S <= 25, "clients give up after 300 s, parents look sooner"
+    monkeypatch.setattr(status, "PROGRESS_S", 0.02)
     gate = await gated(home, "one")
     told: list[tuple[float, int]] = []
 

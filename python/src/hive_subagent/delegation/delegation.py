@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import anyio
 
-from hive_subagent.delegation.child import Assignment, Child
-from hive_subagent.delegation.notice import Told, notice
+from hive_subagent.delegation.notice import EndedChild, notice
 from hive_subagent.delegation.recovery import KIND, Kept
 from hive_subagent.delegation.schedule import Schedule
 from hive_subagent.errors import SubagentError
@@ -19,8 +19,53 @@ from hive_subagent.models.session import Cause, ProcessInfo, SessionView, WaitPo
 from hive_subagent.outbox.owed_files import ROOM
 from hive_subagent.sessions.ending import child_end, now
 from hive_subagent.sessions.executor import Executor
+from hive_subagent.sessions.launch import Launch
+from hive_subagent.sessions.lifecycle import LiveSession
+from hive_subagent.sessions.store import SessionRecord
+from hive_subagent.sessions.view import ended_view
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A launch, and the seconds that the child has for its own work."""
+
+    launch: Launch
+    timeout_s: float
+
+    @property
+    def name(self) -> str:
+        """The name of its session."""
+        return self.launch.record.name
+
+
+@dataclass
+class Child:
+    """An assignment and its session; `begun` says that its run was answered well."""
+
+    assignment: Assignment
+    session: LiveSession
+    begun: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of its session."""
+        return self.assignment.name
+
+    @property
+    def record(self) -> SessionRecord:
+        """Its session with the ending of this run, once there is one."""
+        return self.session.record
+
+    def view(self) -> SessionView:
+        """Its session as it stands, later runs of it aside."""
+        return ended_view(self.record) if self.record.ending else self.session.view()
+
+    def stop(self, cause: Cause, *, step_s: float, force: bool) -> None:
+        """Stop its run, unless it is over."""
+        if not self.session.over.is_set():
+            self.session.stop(cause, step_s=step_s, force=force)
 
 
 class Delegation:
@@ -174,11 +219,13 @@ class Delegation:
         if self.over.is_set() or not self._schedule.over:
             return
         self._executor.registry.freed.remove(self._fill)
-        told = [Told(child.record, child.session.further) for child in self._children.values()]
+        ended = [
+            EndedChild(child.record, child.session.further) for child in self._children.values()
+        ]
         written = notice(
             self._notice_id,
             self.id,
-            told,
+            ended,
             policy=self._policy,
             cause=self._cause,
             config_dir=self._executor.settings.claude_config_dir,

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from hive_subagent.claude import transcripts
-from hive_subagent.delegation.notice import Told, notice
+from hive_subagent.delegation.notice import EndedChild, notice
 from hive_subagent.messages import sessions
 from hive_subagent.models.session import Cause, Frozen, WaitPolicy
 from hive_subagent.outbox.entries import Unfinished
@@ -52,7 +52,7 @@ def recover_delegation(
     written = notice(
         one.run_id,
         name,
-        [Told(child.record, child.further) for child in told],
+        [EndedChild(child.record, child.further) for child in told],
         policy=kept.policy,
         cause=None if whole else Cause.DAEMON_STOP,
         config_dir=config_dir,

@@ -93,17 +93,21 @@ def _read(directory: Path) -> Iterator[Role]:
             raise NotADirectoryError(20, "not a directory")
     except OSError as error:
         raise ConfigurationError(
-            f"roles_dir {directory}: {error.strerror}; name a readable directory"
+            f"roles_dir {directory}: {error.strerror}; name a readable directory",
+            name="roles_dir",
+            path=directory,
         ) from None
     for file in files:
         try:
             yield parse_role(file.stem, read_given(file, limit=SIZE_LIMIT).decode())
         except OSError as error:
-            raise ConfigurationError(f"role {file}: {error.strerror}") from None
+            raise ConfigurationError(f"role {file}: {error.strerror}", path=file) from None
         except UnicodeDecodeError:
-            raise ConfigurationError(f"role {file}: not UTF-8: write it as text") from None
+            raise ConfigurationError(
+                f"role {file}: not UTF-8: write it as text", path=file
+            ) from None
         except ValueError as error:
-            raise ConfigurationError(f"role {file}: {error}") from None
+            raise ConfigurationError(f"role {file}: {error}", path=file) from None
 
 
 def _front_matter(lines: list[str]) -> tuple[dict[str, str], int]:

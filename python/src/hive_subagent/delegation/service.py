@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hive_subagent.delegation.child import Assignment
-from hive_subagent.delegation.delegation import Delegation
-from hive_subagent.delegation.notice import CHILD_NOTE, accepted
+from hive_subagent.delegation.delegation import Assignment, Delegation
 from hive_subagent.delegation.roles import Role
 from hive_subagent.errors import Refused
+from hive_subagent.messages.delegations import accepted
 from hive_subagent.messages.launches import notices_go
+from hive_subagent.messages.prompts import CHILD_NOTE
 from hive_subagent.messages.text import near
 from hive_subagent.models.replies import DelegatedChild, DelegateReply
 from hive_subagent.models.session import SessionView, WaitPolicy
@@ -144,14 +144,23 @@ class DelegationService:
     def _check(self, tasks: Sequence[Task]) -> None:
         self._service.check_serving()
         if self._settings.max_depth < 1:
-            raise Refused("max_depth is 0: this daemon does not delegate; `start` runs one by one")
+            raise Refused(
+                "max_depth is 0: this daemon does not delegate; `start` runs one by one",
+                name="max_depth",
+                limit=0,
+            )
         if not 1 <= len(tasks) <= MOST_TASKS:
-            raise Refused(f"{len(tasks)} tasks: give 1 to {MOST_TASKS} in one call")
+            raise Refused(
+                f"{len(tasks)} tasks: give 1 to {MOST_TASKS} in one call",
+                name="tasks",
+                limit=MOST_TASKS,
+            )
         current = self._current
         if current is not None and not current.over.is_set():
             raise Refused(
                 f"delegation `{current.id}` is still going on: wait for it or interrupt it, then"
-                " give all tasks in one call"
+                " give all tasks in one call",
+                name=current.id,
             )
 
     def _role(self, which: str, task: Task) -> Role:
@@ -160,7 +169,8 @@ class DelegationService:
             known = ", ".join(self._roles)
             raise Refused(
                 f"{which}: role {task.role[:80]!r} is unknown: use one of {known}"
-                f"{near(task.role, self._roles)}"
+                f"{near(task.role, self._roles)}",
+                name="role",
             )
         return role
 
@@ -170,7 +180,11 @@ class DelegationService:
             if seconds is None:
                 continue
             if not 0 < seconds < math.inf:
-                raise Refused(f"{where}timeout_s {seconds} is out of range: give seconds above 0")
+                raise Refused(
+                    f"{where}timeout_s {seconds} is out of range: give seconds above 0",
+                    name="timeout_s",
+                    limit=0,
+                )
             return seconds
         return READING_S if self._role(which, task).only_reads else WRITING_S
 
@@ -198,7 +212,7 @@ class DelegationService:
         if task.name is not None:
             name = checks.check_name(task.name)
             if name in asked.taken:
-                raise Refused(f"name `{name}` stands twice in this call: use another")
+                raise Refused(f"name `{name}` stands twice in this call: use another", name=name)
             self._registry.check_name_free(name)
             return name
         number = self._numbers.get(role.name, 1)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from hive_subagent.messages.advice import advice
-from hive_subagent.messages.limits import left_memory, pids_refused, size
+from hive_subagent.messages.advice import advice, left_memory, pids_refused, size
 from hive_subagent.messages.prompts import turns
 from hive_subagent.messages.text import RESULT_LIMIT, fit
 from hive_subagent.models.session import Cause, SessionView, State, StopReason

@@ -1,4 +1,4 @@
-"""What a subagent itself is told, turn by turn."""
+"""The prompts of a subagent, turn by turn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ Another agent started you, and it reads your last message when your turn ends: n
 you say, and nothing of what your tools print. So your last message has to hold the whole answer.
 The agent is shown the first 8,000 bytes of it and would have to open a file for more.
 """
-"""What a brief ends with: who reads the last message, and how much of it."""
+"""The end of a brief: who reads the last message, and how much of it."""
+
+CHILD_NOTE = """
+Another agent gave you this task and waits for its end. You work alone: nobody can be asked, and you
+hand nothing on to others. Where something is unclear, decide, and say what you assumed. Your last
+message is all that the other agent gets to read, so it must hold the whole answer. The agent is
+shown the first 8,000 bytes of it and would have to open a file for more.
+"""
+"""The end of the brief of a delegation's child."""
 
 
 def first_prompt(prompt: str, *, goal: str | None, max_turns: int) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hive_subagent.messages.advice import frozen, pids_refused
 from hive_subagent.messages.endings import (
     ending,
     ending_sentence,
@@ -16,7 +17,6 @@ from hive_subagent.messages.endings import (
     servers_missing,
     tools_lost,
 )
-from hive_subagent.messages.limits import frozen, pids_refused
 from hive_subagent.models.replies import InterruptReply
 from hive_subagent.models.session import (
     BackgroundTask,

@@ -1,4 +1,4 @@
-"""The shapes that owners are told in: how a run or a delegation ended, and events.
+"""Notices of how a run or a delegation ended, and events.
 
 Every model is frozen. Times are seconds, costs US dollars.
 """
@@ -25,7 +25,7 @@ NoticeKind = Literal[
 
 
 class ChildEnd(StrEnum):
-    """How a child of a delegation ended, as the delegation tells it."""
+    """How a child of a delegation ended, in the notice of that."""
 
     FINISHED = "finished"
     STOPPED = "stopped"
@@ -36,7 +36,7 @@ class ChildEnd(StrEnum):
     CANCELLED = "cancelled"
 
 
-class ToldChild(Frozen):
+class NoticeChild(Frozen):
     """A child in the notice of its delegation.
 
     `result` is its final text, cut at 8,000 bytes where `result_cut` says so; `result_file` holds
@@ -79,14 +79,14 @@ class Notice(Frozen):
     report_file: str | None
     result_file: str | None = None
     at: str
-    children: list[ToldChild] | None = None
+    children: list[NoticeChild] | None = None
 
     @model_serializer(mode="wrap")
     def _children_of_delegations_only(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        told: dict[str, Any] = dump(self)
+        dumped: dict[str, Any] = dump(self)
         if self.children is None:
-            told.pop("children", None)
-        return told
+            dumped.pop("children", None)
+        return dumped
 
 
 class RunEvent(Frozen):

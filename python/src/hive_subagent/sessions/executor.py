@@ -25,13 +25,11 @@ from hive_subagent.models.session import Cause, StopReason, Undelivered
 from hive_subagent.outbox.event_feed import EventFeed
 from hive_subagent.outbox.outbox import Outbox
 from hive_subagent.sessions import pending_interventions as pending
-from hive_subagent.sessions import session_lock
+from hive_subagent.sessions import reporting, session_lock
 from hive_subagent.sessions.ending import Failed, Killed, ending_without_result
-from hive_subagent.sessions.events import finished, started, warn_of_missing_servers
 from hive_subagent.sessions.launch import Launch, McpAccess, grant_for, invoke, launch_slots
 from hive_subagent.sessions.lifecycle import Lifecycle, LiveSession
 from hive_subagent.sessions.registry import Registry
-from hive_subagent.sessions.reporting import keep_ending, promise, report
 from hive_subagent.sessions.result_files import keep_answers, reports_of
 from hive_subagent.sessions.run import Run
 from hive_subagent.sessions.steering import Steering, Steerings
@@ -192,7 +190,7 @@ class Executor:
         self.tasks.start_soon(
             session_lock.until_settled, claude, lambda: self._settle(life, claude)
         )
-        self.tasks.start_soon(warn_of_missing_servers, life.record.name, claude)
+        self.tasks.start_soon(reporting.warn_of_missing_servers, life.record.name, claude)
 
     def _take_up(self, life: Lifecycle, claude: RunningClaude) -> StartReply:
         config_dir = self.settings.claude_config_dir
@@ -201,12 +199,12 @@ class Executor:
             life.record = record
             life.lock = session_lock.take_lock(config_dir, record, ignore_pids=(claude.pid,))
         record = life.record
-        promise(record, life.run_id, self.records, self.outbox)
+        reporting.promise(record, life.run_id, self.records, self.outbox)
         life.confirm()
         # only now: a start that fails loses nothing of the session before
         archived = session_lock.archive(config_dir, life.launch.predecessor, self.records)
         log.info("run %s of `%s` began, pid %d", life.run_id, record.name, claude.pid)
-        self.events.emit(started(record, life.run_id))
+        self.events.emit(reporting.started(record, life.run_id))
         return start_reply(record, claude.pid, archived=archived, resumed=life.session.resumed)
 
     def _settle(self, life: Lifecycle, claude: RunningClaude) -> bool:
@@ -265,15 +263,15 @@ class Executor:
         """Report the ending of a session by itself, or leave that to its delegation."""
         record = life.record
         if record.delegation is None:
-            await report(record, self.outbox, reports, further)
+            await reporting.report(record, self.outbox, reports, further)
         else:
             life.further = tuple(further)
         life.reported = True
         # after the notice, which has its space on a full disk and holds the ending, too
-        saved = keep_ending(record, self.records, self.outbox)
+        saved = reporting.keep_ending(record, self.records, self.outbox)
         if not saved:
             self.registry.keep_group_of(record)
-        self.events.emit(finished(record, life.began_at))
+        self.events.emit(reporting.finished(record, life.began_at))
 
     def _missed(self, life: Lifecycle, *, stopped: bool = False) -> list[str]:
         """Close the run's steering; a sentence for each intervention that was not delivered."""

@@ -9,12 +9,11 @@ from typing import Protocol
 import anyio
 
 from hive_subagent.errors import Refused
-from hive_subagent.messages import sessions
+from hive_subagent.messages import refusals, sessions
 from hive_subagent.messages.response_budget import fit_processes
 from hive_subagent.messages.text import near
 from hive_subagent.models.replies import InterruptReply
 from hive_subagent.models.session import Cause, ProcessInfo, SessionView
-from hive_subagent.system.sanitize import on_one_line
 
 log = logging.getLogger(__name__)
 
@@ -55,18 +54,14 @@ def find(groups: Mapping[str, Group], name: str) -> Group:
     """The group of that id. Raises Refused."""
     group = groups.get(name)
     if group is None:
-        raise Refused(
-            f"nothing is known of a delegation `{on_one_line(name[:80])}`{near(name, groups)}: look"
-            " at its id; of one from before the daemon's last start only its notice tells, and"
-            " `status` of its children by name"
-        )
+        raise Refused(refusals.unknown_delegation(name, near(name, groups)), name=name)
     return group
 
 
 async def cancel(group: Group, *, step_s: float, force: bool) -> tuple[InterruptReply, str]:
     """Stop all of a group; returns once it is over. Raises Refused when it is already."""
     if group.over.is_set():
-        raise Refused(f"nothing to interrupt: delegation `{group.id}` is over")
+        raise Refused(refusals.delegation_over(group.id), name=group.id)
     log.info("`%s` is cancelled by its owner%s", group.id, " by force" if force else "")
     group.stop(Cause.CANCELLED, step_s=step_s, force=force)
     await group.over.wait()

@@ -1,4 +1,4 @@
-"""What a call may ask of a session beside its work."""
+"""The options of a call: what it asks of a session beside its work."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ class Options:
             changes["max_turns"] = settings.default_max_turns
         if self.max_turns is not None and changes.get("goal", record.goal) is None:
             raise Refused(
-                "max_turns is for a session with a goal: give a goal too, or leave it out"
+                "max_turns is for a session with a goal: give a goal too, or leave it out",
+                name="max_turns",
             )
         if self.report_file is not None:
             changes["report_file"] = self.report_file or None
@@ -68,16 +69,24 @@ def _size(text: str | int) -> int:
     try:
         return parse_size(text)
     except ValueError as error:
-        raise Refused(f"memory_max {error}") from None
+        raise Refused(f"memory_max {error}", name="memory_max") from None
 
 
 def _seconds(seconds: float) -> float:
     if not 0 < seconds < math.inf:
-        raise Refused(f"turn_timeout_s {seconds} is out of range: give seconds above 0")
+        raise Refused(
+            f"turn_timeout_s {seconds} is out of range: give seconds above 0",
+            name="turn_timeout_s",
+            limit=0,
+        )
     return seconds
 
 
 def _wait(seconds: float) -> float:
     if not 0 <= seconds < math.inf:
-        raise Refused(f"background_wait_s {seconds} is out of range: give seconds from 0")
+        raise Refused(
+            f"background_wait_s {seconds} is out of range: give seconds from 0",
+            name="background_wait_s",
+            limit=0,
+        )
     return seconds

@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hive_subagent.claude.mcp_config import SIGNAL
+from hive_subagent.claude.mcp_status import McpServers
+from hive_subagent.claude.outcome import Failed
 from hive_subagent.messages.text import fit
+from hive_subagent.models.session import FailureCause
 from hive_subagent.sessions.checks import PATH_LIMIT
 
 REPORTS_LIMIT = 16
@@ -73,3 +77,18 @@ class Signals:
         known = self._report_files
         if possible and file not in known and len(known) < REPORTS_LIMIT:
             known.append(file)
+
+
+def without_signals(servers: McpServers | None) -> Failed | None:
+    """How a run with a goal fails that has no signals; None where it has, or nobody knows yet.
+
+    It would spend its turns to the last one without a chance to report its goal.
+    """
+    why = servers.why_missing(SIGNAL) if servers is not None else None
+    if why is None:
+        return None
+    return Failed(
+        f"its MCP server `{SIGNAL}` did not connect ({why}): without it, it can neither report its"
+        " goal reached nor ask for help",
+        FailureCause.MCP,
+    )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from hive_subagent.claude import transcripts
 from hive_subagent.errors import Refused
+from hive_subagent.messages import refusals
 from hive_subagent.sessions import checks
 from hive_subagent.sessions.launch import Launch, order_of
 from hive_subagent.sessions.options import Options
@@ -62,12 +63,9 @@ class Preparation:
             refuse_if_an_id_of_ours(self.records, name)
             refuse_if_title_is_open(self.settings.claude_config_dir, name, directory)
         elif known.ending is not None and not known.ending.left_session:
-            raise Refused(
-                f"subagent `{name}` left no session to continue: it never began, or that could not"
-                " be kept; `start` it anew"
-            )
+            raise Refused(refusals.left_no_session(name), name=name)
         elif not _same_directory(directory, known.dir):
-            raise Refused(f"another session `{name}` has begun meanwhile: call again")
+            raise Refused(refusals.begun_meanwhile(name), name=name)
         # a child that goes on is a run by itself, under the ceiling it was given
         self.registry.keep_group_of(known)
         goes_on = known.model_copy(update={"delegation": None, "dir": str(directory)})
@@ -99,7 +97,7 @@ class Preparation:
     def _program(self, directory: Path) -> str:
         """The program of a run in `directory`. Raises Refused where it could not be."""
         if problem := transcripts.config_dir_problem(self.settings.claude_config_dir, directory):
-            raise Refused(problem)
+            raise Refused(problem, path=self.settings.claude_config_dir)
         return checks.check_program(self.settings.claude_bin, os.environ.get("PATH"))
 
 

@@ -1,4 +1,4 @@
-"""Names and tokens: who runs under which name, and which subagent a signal comes from.
+"""Names and tokens: which run has a name, and which run a signal is for.
 
 All methods are synchronous: between two of them nothing else of the daemon runs, so a name is
 reserved atomically.
@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from hive_subagent.errors import Refused
+from hive_subagent.messages import refusals
 from hive_subagent.messages.text import near
 from hive_subagent.sessions.groups import Group
 from hive_subagent.sessions.lifecycle import LiveSession
@@ -67,24 +68,16 @@ class Registry:
     def check_name_free(self, name: str) -> None:
         """Raise Refused when `name` runs already or waits to."""
         if name in self._queued:
-            raise Refused(
-                f"subagent `{name}` waits in the queue already: interrupt it, or use another name"
-            )
+            raise Refused(refusals.queued_already(name), name=name)
         if name in self._live:
-            raise Refused(
-                f"subagent `{name}` is running already: wait for it, interrupt it, or use another"
-                " name"
-            )
+            raise Refused(refusals.running_already(name), name=name)
 
     def check_free(self, name: str) -> None:
         """Raise Refused when `name` runs already or too many others do."""
         self.check_name_free(name)
         if not self.free:
-            running = ", ".join(self._live)
-            raise Refused(
-                f"max_running {self._max_running} is reached (running: {running}): wait for one"
-                " of them, then call again"
-            )
+            most = self._max_running
+            raise Refused(refusals.too_many(most, self._live), name="max_running", limit=most)
 
     def queue(self, session: LiveSession) -> None:
         """Reserve the session's name before there is a place for it. Raises Refused."""

@@ -18,8 +18,7 @@ from hive_subagent.models.session import BackgroundTask, Cause, Containment, Pro
 from hive_subagent.sessions.background import BackgroundWait
 from hive_subagent.sessions.finish import Finish, was_out_of_memory
 from hive_subagent.sessions.leaving import left_behind, see_out
-from hive_subagent.sessions.order import Order, Signals
-from hive_subagent.sessions.required import without_signals
+from hive_subagent.sessions.order import Order, Signals, without_signals
 from hive_subagent.sessions.steering import Steering
 from hive_subagent.sessions.stopping import Ladder
 

@@ -21,10 +21,9 @@ from hive_subagent.sessions.executor import Executor
 from hive_subagent.sessions.groups import cancel, find, is_group
 from hive_subagent.sessions.options import Options
 from hive_subagent.sessions.prepare import Preparation
-from hive_subagent.sessions.status import StatusReader
+from hive_subagent.sessions.status import Progress, StatusReader, until_over
 from hive_subagent.sessions.store import SessionRecord
 from hive_subagent.sessions.view import ended_view
-from hive_subagent.sessions.waiting import Progress, until_over
 
 log = logging.getLogger(__name__)
 
@@ -122,7 +121,7 @@ class SessionService:
         session = self._registry.running(checks.check_name(name))
         if session is None:
             _, how = self._status.one(name)
-            raise Refused(f"nothing to interrupt: {how}")
+            raise Refused(f"nothing to interrupt: {how}", name=name)
         log.info("`%s` is interrupted by its owner%s", name, " by force" if force else "")
         queued = session.queued
         if queued:
@@ -163,9 +162,16 @@ class SessionService:
         `progress(seconds waited, sessions still running)` is called at least every 20 s.
         """
         if not 0 <= timeout_s < math.inf:
-            raise Refused(f"timeout_s {timeout_s} is out of range: give seconds from 0")
+            raise Refused(
+                f"timeout_s {timeout_s} is out of range: give seconds from 0",
+                name="timeout_s",
+                limit=0,
+            )
         if names is not None and not names:
-            raise Refused("names is empty: name what to wait for, or leave it out to wait for all")
+            raise Refused(
+                "names is empty: name what to wait for, or leave it out to wait for all",
+                name="names",
+            )
         if names is None:
             unfinished = [*self._registry.live, *self._registry.queued]
             names = [session.record.name for session in unfinished]

@@ -1,4 +1,4 @@
-"""Who has a session open, the lock on its transcript, and how a finished one is put away."""
+"""The lock on a session's transcript, and the archive of a finished session."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def take_lock(
     holder = live_holder(config_dir, record.session_id, ignore_pids=ignore_pids)
     if holder is not None:
         raise Refused(
-            refusals.open_elsewhere(name=record.name, session_id=record.session_id, holder=holder)
+            refusals.open_elsewhere(name=record.name, session_id=record.session_id, holder=holder),
+            name=record.name,
         )
     found = transcripts.find(config_dir, record.dir, record.session_id)
     return TranscriptLock(found) if found else None
@@ -46,7 +47,9 @@ def refuse_if_title_is_open(config_dir: Path, title: str, directory: Path) -> No
     """Raise Refused when a living claude has a session of that title open."""
     holder = live_holder_of_title(config_dir, title, directory)
     if holder is not None:
-        raise Refused(refusals.open_elsewhere(name=title, session_id=None, holder=holder))
+        raise Refused(
+            refusals.open_elsewhere(name=title, session_id=None, holder=holder), name=title
+        )
 
 
 def refuse_if_an_id_of_ours(records: SessionStore, name: str) -> None:
@@ -57,15 +60,9 @@ def refuse_if_an_id_of_ours(records: SessionStore, name: str) -> None:
     try:
         is_ours = records.holds(name)
     except OSError as error:
-        raise Refused(
-            f"whether `{name}` is the id of a session of this daemon cannot be looked up"
-            f" ({reason_of(error)}): call again"
-        ) from None
+        raise Refused(refusals.id_not_looked_up(name, reason_of(error)), name=name) from None
     if is_ours:
-        raise Refused(
-            f"`{name}` is the id of a session of this daemon: `continue` it by its name, which"
-            " `status` shows"
-        )
+        raise Refused(refusals.is_an_id(name), name=name)
 
 
 def missed(

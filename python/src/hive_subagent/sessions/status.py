@@ -1,16 +1,16 @@
-"""How sessions stand, as `status` and `wait` tell it."""
+"""How sessions stand, for `status` and `wait`, and the waiting itself, with signs of life."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import anyio
 
 from hive_subagent.claude import transcripts
 from hive_subagent.errors import Refused
-from hive_subagent.messages import sessions
-from hive_subagent.messages.limits import left_memory
+from hive_subagent.messages import refusals, sessions
+from hive_subagent.messages.advice import left_memory
 from hive_subagent.messages.response_budget import MOST, Several, briefly, several
 from hive_subagent.models.replies import StatusReply, WaitReply
 from hive_subagent.models.session import SessionView
@@ -21,7 +21,14 @@ from hive_subagent.sessions.lifecycle import LiveSession
 from hive_subagent.sessions.store import Unreadable
 from hive_subagent.sessions.view import ended_view
 
+PROGRESS_S = 20.0
+"""Seconds between signs of life: clients give up after 300 s of silence."""
+
+Progress = Callable[[float, int], Awaitable[None]]
+"""Called with the seconds waited and how many runs are not over yet."""
+
 Look = Callable[[], list[SessionView]]
+"""Returns how the sessions of one name or delegation stand."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +117,7 @@ class StatusReader:
             return session.view()
         if record := registry.record(name):
             return self._with_transcript(ended_view(record))
-        raise Refused(
-            f"nothing is known of a subagent `{name}`{registry.near(name)}: `start` it, or"
-            " `continue` it with the `dir` it was started in if claude has a session of that name"
-        )
+        raise Refused(refusals.unknown(name, registry.near(name)), name=name)
 
     def several(self, views: Sequence[SessionView], *, lead: str = "") -> Several:
         """The answer about these sessions: of a single one the whole."""
@@ -147,3 +151,42 @@ class StatusReader:
 
 def _view_of(session: LiveSession) -> SessionView:
     return ended_view(session.record) if session.over.is_set() else session.view()
+
+
+async def until_over(
+    overs: Sequence[anyio.Event | None],
+    *,
+    any_of_them: bool,
+    timeout_s: float,
+    progress: Progress,
+) -> bool:
+    """Wait until all (or any) of the events are set; whether that came within `timeout_s`.
+
+    None stands for a run that was over before.
+    """
+    began = anyio.current_time()
+    deadline = began + timeout_s
+
+    def pending() -> list[anyio.Event]:
+        return [over for over in overs if over is not None and not over.is_set()]
+
+    def done() -> bool:
+        left = pending()
+        return not left or (any_of_them and len(left) < len(overs))
+
+    while not done() and anyio.current_time() < deadline:
+        with anyio.move_on_after(min(PROGRESS_S, deadline - anyio.current_time())):
+            await _first_of(pending())
+        await progress(anyio.current_time() - began, len(pending()))
+    return done()
+
+
+async def _first_of(events: Sequence[anyio.Event]) -> None:
+    async with anyio.create_task_group() as tasks:
+
+        async def watch(event: anyio.Event) -> None:
+            await event.wait()
+            tasks.cancel_scope.cancel()
+
+        for event in events:
+            tasks.start_soon(watch, event)

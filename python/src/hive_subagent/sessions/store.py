@@ -42,8 +42,8 @@ log = logging.getLogger(__name__)
 class Unreadable(Refused):
     """There is a record of this name, and it cannot be read; `now`: later it perhaps can."""
 
-    def __init__(self, message: str, *, now: bool) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, name: str, path: Path, now: bool) -> None:
+        super().__init__(message, name=name, path=path)
         self.now = now
 
 
@@ -173,7 +173,7 @@ class SessionStore:
             if in_new_folder:
                 sync_directory(path.parent.parent)
         except ConfigurationError as error:
-            raise Refused(str(error)) from None
+            raise Refused(str(error), path=error.path) from None
         except OSError as error:
             raise _unwritable(path, error) from None
 
@@ -196,7 +196,8 @@ class SessionStore:
         except OSError as error:
             raise Refused(
                 f"{path}: {error.strerror or error}; put the brief back, or `start` the session"
-                " anew"
+                " anew",
+                path=path,
             ) from None
         return path
 
@@ -221,6 +222,8 @@ class SessionStore:
             raise Unreadable(
                 f"what is kept of subagent `{name}` cannot be read ({reason}):"
                 f" {'call again' if now else fix}",
+                name=name,
+                path=self._names / name,
                 now=now,
             ) from None
 
@@ -265,7 +268,9 @@ class SessionStore:
     def _folder(self, session_id: str) -> Path:
         # what was read from a file, or printed by claude, must not lead elsewhere
         if not is_session_id(session_id):
-            raise Refused(f"session id {session_id[:80]!r} is none: it has to be a UUID")
+            raise Refused(
+                f"session id {session_id[:80]!r} is none: it has to be a UUID", name=session_id
+            )
         return self._sessions / session_id
 
 
@@ -286,5 +291,6 @@ def _parsed(content: bytes) -> SessionRecord:
 def _unwritable(path: Path, error: OSError) -> Refused:
     return Refused(
         f"{path} cannot be written: {error.strerror}; make room in state_dir, or make it writable"
-        " for the daemon"
+        " for the daemon",
+        path=path,
     )
