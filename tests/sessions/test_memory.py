@@ -209,7 +209,7 @@ async def test_a_sigkill_without_an_account_of_memory_is_not_said_to_come_from_o
     view = await limited.ended()
     assert (view.state, view.cause, view.signal) == (State.KILLED, None, "SIGKILL")
     assert view.oom_kills is None
-    await told(limited, "ended by SIGKILL; whether it was for memory cannot be told")
+    await told(limited, "ended by SIGKILL; whether it was out of memory is not known")
 
 
 async def test_a_death_for_memory_before_the_first_event_names_limit_peak_and_mend(

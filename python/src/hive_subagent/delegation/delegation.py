@@ -93,7 +93,7 @@ class Delegation:
         self._died: list[ProcessInfo] = []
 
     def promise(self) -> None:
-        """Keep on disk what a crash would have to tell. Raises Refused when that cannot be."""
+        """Keep on disk what a daemon after a crash needs for the notice. Raises Refused."""
         records = [
             self._children[each.name].record if self._children else each.launch.record
             for each in self._assignments
@@ -114,7 +114,7 @@ class Delegation:
             log.error("delegation %s: its progress cannot be kept: %s", self.id, error)
 
     def begin(self) -> None:
-        """Queue every child and let begin who can."""
+        """Queue every child and begin as many as can run."""
         registry = self._executor.registry
         for each in self._assignments:
             self._children[each.name] = Child(each, self._executor.queue(each.launch))
@@ -133,7 +133,7 @@ class Delegation:
         return self._died or [process for run in runs if run for process in run.died.values()]
 
     def stop(self, cause: Cause, *, step_s: float, force: bool = False) -> None:
-        """Cancel the queue and stop whoever runs; called again it only hurries."""
+        """Cancel the queue and stop the children that run; called again it only hurries."""
         if not self._schedule.cancelled and not self._schedule.over:
             self._cause = cause
         running = sorted(self._schedule.running)
@@ -158,7 +158,7 @@ class Delegation:
         try:
             await self._see_out(child, answer)
         except Exception:
-            # its promise stays, so the next daemon tells it; nobody may wait for that
+            # its promise stays, so the next daemon sends the notice; nobody waits for that
             log.exception("delegation %s broke at the end of `%s`", self.id, child.name)
             self.over.set()
 

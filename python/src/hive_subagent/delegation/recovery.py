@@ -1,4 +1,4 @@
-"""What a daemon says of the delegation that the one before it left unfinished."""
+"""Reports the delegation that an earlier daemon left unfinished."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class Kept(Frozen):
-    """What the promise of a delegation's notice holds: its children as they stood."""
+    """The payload of the promise of a delegation's notice: its children as they stood."""
 
     policy: WaitPolicy
     children: list[SessionRecord]
@@ -44,15 +44,15 @@ def recover_delegation(
         log.error("what delegation %s had done cannot be read: %s", name, error.errors()[0])
         kept = Kept(policy="all", children=[])
     found = [_found(record, records) for record in kept.children]
-    told = [
-        _told(name, record, each, records, outbox, config_dir)
+    children = [
+        _child(name, record, each, records, outbox, config_dir)
         for record, each in zip(kept.children, found, strict=True)
     ]
-    whole = bool(told) and all(child.by_itself for child in told)
+    whole = bool(children) and all(child.by_itself for child in children)
     written = notice(
         one.run_id,
         name,
-        [EndedChild(child.record, child.further) for child in told],
+        [EndedChild(child.record, child.further) for child in children],
         policy=kept.policy,
         cause=None if whole else Cause.DAEMON_STOP,
         config_dir=config_dir,
@@ -85,7 +85,7 @@ def _found(record: SessionRecord, records: SessionStore) -> SessionRecord | str 
         return f"{error}."
 
 
-def _told(
+def _child(
     delegation: str,
     record: SessionRecord,
     known: SessionRecord | str | None,
@@ -97,7 +97,7 @@ def _told(
         _keep_kept(record, known, records, outbox)
         return _Child(record, by_itself=True)
     if isinstance(known, str):
-        # what claude has of it stays out of reach with the record
+        # its transcript stays out of reach with the record
         return _Child(_killed(record), by_itself=False, further=(known,))
     if known is None or known.session_id != record.session_id or known.delegation != delegation:
         # its session is kept from its beginning on: here none is left that could go on
@@ -105,7 +105,7 @@ def _told(
         begun = transcripts.find(*place) or transcripts.find_archived(*place)
         put_away(config_dir, record)
         records.forget(record.session_id)
-        # what claude has of it speaks against a doubt
+        # a transcript shows that claude had its task
         message = sessions.GIVEN_UP if begun else None
         return _Child(_killed(record, left_session=False, message=message), by_itself=False)
     known, missed = settled(config_dir, known)

@@ -1,4 +1,4 @@
-"""Roles: what a child is told it is, and what it may do at most. Data, not code.
+"""Roles: the brief of a child, and what it may do at most. Data, not code.
 
 A role is a file `NAME.md`: front matter of `key: value` lines between two lines `---`, and below
 it the brief. Lists are parted by commas; `*` stands for all, an empty value for none.
@@ -70,7 +70,7 @@ def parse_role(name: str, text: str) -> Role:
     if not values["description"]:
         raise ValueError("`description` is empty: say what a child of this role does")
     for key, value in values.items():
-        # they reach argv, logs and what a parent reads
+        # they reach argv, logs and texts that a parent reads
         if not value.isprintable():
             raise ValueError(f"`{key}` holds a control character: write plain text")
     effort = values.get("effort") or None

@@ -1,7 +1,7 @@
-"""Who of a delegation waits, runs, has ended; pure, so that every order of events can be tried.
+"""Which children of a delegation wait, run, have ended; pure, so that every order can be tried.
 
-Each child is in exactly one of `queued`, `running` and `ended`. What has to be done about it is
-the answer of each method; whoever drives this does it.
+Each child is in exactly one of `queued`, `running` and `ended`. Each method returns the children to
+begin or to stop; the delegation does that.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Schedule:
         return not self.queued and not self.running
 
     def begin(self, free: int) -> list[str]:
-        """Who begins now that so many places are free."""
+        """The children that begin now that so many places are free."""
         begun = [self.queued.popleft() for _ in range(min(max(free, 0), len(self.queued)))]
         self.running.update(begun)
         return begun
 
     def end(self, name: str, end: ChildEnd) -> list[str]:
-        """One child has ended, by whatever cause. Returns who has to be stopped for it."""
+        """One child has ended, by whatever cause. Returns the children to stop for that."""
         if name in self.queued:
             self.queued.remove(name)
         elif name in self.running:
@@ -50,7 +50,7 @@ class Schedule:
         return []
 
     def cancel(self) -> list[str]:
-        """Nobody begins any more. Returns who has to be stopped: once, however often it is said."""
+        """No child begins any more. Returns the children to stop; none when called again."""
         if self.cancelled:
             return []
         self.cancelled = True

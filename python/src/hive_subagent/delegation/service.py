@@ -1,4 +1,4 @@
-"""What an owner can ask of delegation: hand out several tasks at once."""
+"""The call of an owner that hands out several tasks at once."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Task:
 
 @dataclass(frozen=True)
 class _Asked:
-    """What holds for all tasks of a call.
+    """The values that all tasks of a call share.
 
     `named` are the names that it asks for, `taken` those given so far. `directories` holds what
     each `dir` of the call means.
@@ -74,7 +74,7 @@ class DelegationService:
         self._prepare = Preparation(executor.settings, executor.records, executor.registry)
         self._roles = roles
         self._current: Delegation | None = None
-        # where the search for a name begins that was never used
+        # by role: the number at which the search for an unused name begins
         self._numbers: dict[str, int] = {}
 
     @property
@@ -133,7 +133,7 @@ class DelegationService:
             delegation=delegation.id,
             names=[launch.record.name for launch in launches],
             children=[
-                _told(view, seconds)
+                _child(view, seconds)
                 for view, seconds in zip(delegation.views(), timeouts, strict=True)
             ],
             wait_policy=wait_policy,
@@ -233,7 +233,7 @@ class DelegationService:
             return False
 
 
-def _told(view: SessionView, timeout_s: float) -> DelegatedChild:
+def _child(view: SessionView, timeout_s: float) -> DelegatedChild:
     return DelegatedChild(
         name=view.name,
         role=view.role or "",

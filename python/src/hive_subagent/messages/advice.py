@@ -53,7 +53,7 @@ def advice(view: SessionView) -> str:
 
 
 LEFT_WORTH_SAYING = 16 << 20
-"""Bytes of memory without a living run from which on an ending tells of it."""
+"""Bytes of memory without a living run from which on an ending mentions it."""
 
 
 def size(count: int) -> str:
@@ -65,7 +65,7 @@ def size(count: int) -> str:
 
 
 def pids_refused(view: SessionView) -> str:
-    """What a run could not start for its limit of processes; empty where it could all."""
+    """A sentence on a limit of processes that a run met; empty where it met none."""
     if not view.pids_refused:
         return ""
     limit = f" of {view.pids_max} processes and threads" if view.pids_max else " of processes"
@@ -77,7 +77,7 @@ def pids_refused(view: SessionView) -> str:
 
 
 def frozen(view: SessionView) -> str:
-    """What is said of a run whose cgroup is frozen; empty for any other."""
+    """A sentence on a frozen cgroup; empty for any other."""
     if view.processes is None or not view.processes.frozen:
         return ""
     return (
@@ -87,7 +87,7 @@ def frozen(view: SessionView) -> str:
 
 
 def left_memory(left_bytes: int | None) -> str:
-    """What is said of memory that belongs to no living run; empty where it is little."""
+    """A sentence on memory that belongs to no living run; empty where it is little."""
     if left_bytes is None or left_bytes < LEFT_WORTH_SAYING:
         return ""
     return (

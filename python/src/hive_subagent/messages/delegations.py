@@ -38,8 +38,8 @@ class Section:
     further: tuple[str, ...]
 
 
-def accepted(reply: DelegateReply, told: str) -> str:
-    """The answer of `delegate`; `told` says where its notice goes."""
+def accepted(reply: DelegateReply, notice: str) -> str:
+    """The answer of `delegate`; `notice` says where its notice goes."""
     waiting = sum(child.state is State.QUEUED for child in reply.children)
     listed = ", ".join(
         f"`{child.name}` ({child.role}, {child.timeout_s:g} s)" for child in reply.children
@@ -53,7 +53,7 @@ def accepted(reply: DelegateReply, told: str) -> str:
     return (
         f"Delegation `{reply.delegation}` hands out {_count(len(reply.children), 'task')}:"
         f" {listed}. The seconds count from the start of a child's own work.{queue} {policy}"
-        f" Call `wait` with the id `{reply.delegation}` to read what they answer; {told}"
+        f" Call `wait` with the id `{reply.delegation}` to read what they answer; {notice}"
         " `interrupt` with the id cancels them all, and each child answers to its name too."
     )
 

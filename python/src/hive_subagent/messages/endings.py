@@ -1,4 +1,4 @@
-"""How a run ended, in the words of its notice. What a subagent said stands in it as a quotation."""
+"""How a run ended, as its notice says it. The words of a subagent stand in it as a quotation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hive_subagent.system.sanitize import on_one_line
 SELF_REPORTED = "self-reported by the subagent, not checked: look at the work before you rely on it"
 
 REASON_LIMIT = 2000
-"""Characters of an owner's reason that are told; the session's `message` holds the whole."""
+"""Characters of an owner's reason that a sentence has; the session's `message` holds the whole."""
 
 _REPORTED = (StopReason.GOAL_REACHED, StopReason.NEED_HELP)
 
@@ -25,7 +25,7 @@ _LINE_END = re.compile(r"\r\n|[\n\x85\u2028\u2029]")
 
 
 def quoted(words: str) -> str:
-    """What a subagent said, each line after a mark of ours: none can pass for a line of ours."""
+    """The words of a subagent, each line after a mark of ours: none can pass for a line of ours."""
     return "\n".join(f"> {line}" if line else ">" for line in _LINE_END.split(words))
 
 
@@ -39,7 +39,7 @@ def ending(view: SessionView) -> str:
     if view.result:
         parts.append(f"{_whose_answer(view)}\n{quoted(view.result)}")
     elif view.result == "" and not view.result_cut:
-        # what it reported by a tool stands in the sentence before
+        # its report by a tool stands in the sentence before
         beside = " beside that" if view.message and view.stop_reason in _REPORTED else ""
         parts.append(f"It said nothing{beside}.")
     if view.result_cut:
@@ -79,22 +79,22 @@ def _warned(warning: str) -> str:
 
 
 def ended_with_it(view: SessionView) -> list[str]:
-    """What ended with a run and was not done: background tasks, and processes it left behind."""
-    told = []
+    """A sentence each on background tasks and processes that ended with a run."""
+    sentences = []
     if view.ended_background:
         tasks = "; ".join(
             f"{task.kind} ({on_one_line(task.description)}), open for {task.age_s:.0f} s"
             for task in view.ended_background
         )
-        told.append(f"Ended with it, not finished, in the background: {tasks}.")
+        sentences.append(f"Ended with it, not finished, in the background: {tasks}.")
     if view.ended_processes:
         processes = ", ".join(f"{p.pid} {p.command}" for p in view.ended_processes)
-        told.append(f"Processes that it left behind were ended: {processes}.")
-    return told
+        sentences.append(f"Processes that it left behind were ended: {processes}.")
+    return sentences
 
 
 def ending_sentence(view: SessionView, *, whole: bool = True) -> str:
-    """What happened, what that means and the next move; with what was said unless not `whole`."""
+    """The ending, its meaning and the next move; with the words of the subagent if `whole`."""
     name = f"`{view.name}`"
     said = f" It said:\n{quoted(view.message)}" if whole and view.message else ""
     # of claude or the daemon, no words of the subagent
@@ -154,7 +154,7 @@ def _cut(words: str) -> str:
 
 
 def killed_by(view: SessionView) -> str:
-    """What killed a run, in a few words."""
+    """The cause of a kill, in a few words."""
     by = f" by {view.signal}" if view.signal else ""
     match view.cause:
         case Cause.OOM:
@@ -165,7 +165,7 @@ def killed_by(view: SessionView) -> str:
             limit = f"the {view.turn_timeout_s:g} s that " if view.turn_timeout_s else ""
             return f"its turn took longer than {limit}it was given; ended{by}"
         case None if view.signal:
-            return f"ended{by}; whether it was for memory cannot be told"
+            return f"ended{by}; whether it was out of memory is not known"
         case Cause.CANCELLED if not view.left_session:
             return "cancelled before its work began"
         case Cause.CANCELLED:
@@ -194,7 +194,7 @@ def _at_which_limit(view: SessionView) -> str:
 
 
 def tools_lost(view: SessionView) -> str:
-    """The tools of a run that the kernel killed for memory; empty where none was."""
+    """A sentence on tools that the kernel killed out of memory; empty where there was none."""
     kills = view.oom_kills or 0
     if view.cause is Cause.OOM:
         kills -= 1
@@ -207,7 +207,7 @@ def tools_lost(view: SessionView) -> str:
 
 
 def last_text(view: SessionView) -> str:
-    """What a run said last that gave no answer; empty where it said nothing."""
+    """The last text of a run that gave no answer; empty where there is none."""
     return f"The last that it said:\n{quoted(view.last_text)}" if view.last_text else ""
 
 
@@ -224,10 +224,10 @@ def servers_missing(view: SessionView) -> str:
 def not_kept(
     problems: Iterable[str | None], *, remains: str, limit: int | None, holds: int | None
 ) -> list[str]:
-    """What a notice says of promises that did not hold: a sentence each.
+    """The sentences of a notice on promises that did not hold.
 
-    `problems` are sentences already, `remains` what is not known to be dead, `limit` the memory
-    limit that did not hold, `holds` the one at the end.
+    `problems` are sentences already, `remains` names processes that may be alive, `limit` is the
+    memory limit that did not hold, `holds` the one at the end.
     """
     said = [problem for problem in problems if problem is not None]
     if remains:
@@ -238,7 +238,7 @@ def not_kept(
 
 
 def remaining(what: str) -> str:
-    """What is said where an end has not been seen to be one."""
+    """A sentence on processes that may still be alive."""
     return (
         f"Not all of it is known to be dead: {on_one_line(what)}. The daemon tries again at later"
         " ends and at its next start; its log has more."
@@ -246,7 +246,7 @@ def remaining(what: str) -> str:
 
 
 def limit_lost(set_to: int, holds: int | None) -> str:
-    """What a notice says of a memory limit that its run, most likely, has changed."""
+    """A sentence on a memory limit that its run, most likely, has changed."""
     now = f"was {size(holds)}" if holds is not None else "was none"
     return (
         f"Its memory limit of {size(set_to)} did not hold: at the end there {now}. Something with"

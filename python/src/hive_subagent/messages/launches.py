@@ -1,4 +1,4 @@
-"""What an owner reads when a run begins: of `start` and `continue`, and of what is told later."""
+"""The answers of `start` and `continue`, and where the notice of a run goes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hive_subagent.models.session import SessionView, State
 
 
 def notices_go(sinks: Sequence[str]) -> str:
-    """What is true of the notice of an ending, for whoever is to hear of it.
+    """Where the notice of an ending goes, as the caller reads it.
 
     No sink is known to reach the caller, and a directory reaches nobody by itself.
     """
@@ -22,21 +22,21 @@ def notices_go(sinks: Sequence[str]) -> str:
     return f"the notice goes to the operator's sinks ({', '.join(kinds)}), which may not reach you."
 
 
-def started(reply: StartReply, *, begun: bool, told: str) -> str:
-    """The answer of `start`; `told` says where its notice goes."""
+def started(reply: StartReply, *, begun: bool, notice: str) -> str:
+    """The answer of `start`; `notice` says where its notice goes."""
     archived = f" {reply.archived} earlier session of this name was archived." * bool(
         reply.archived
     )
     return (
         f"Subagent `{reply.name}` is {_pace(begun)} in {reply.dir}.{archived}"
-        f" Call `wait` to learn how it ended; {told}"
+        f" Call `wait` to learn how it ended; {notice}"
     )
 
 
 def continued(
-    reply: StartReply, *, before: SessionView, begun: bool, told: str, which: str = ""
+    reply: StartReply, *, before: SessionView, begun: bool, notice: str, which: str = ""
 ) -> str:
-    """The answer of `continue`; says so when the run before was cut, and `which` session it is."""
+    """The answer of `continue`; it says when the run before was cut, and `which` session it is."""
     note = f" {which}" if which else ""
     if before.state is State.KILLED:
         note += (
@@ -50,7 +50,7 @@ def continued(
         note += f"{_space(note)}About that run:{lost}"
     return (
         f"Subagent `{reply.name}` goes on in {reply.dir} and is {_pace(begun)}.{note}"
-        f"{_space(note)}Call `wait` to learn how this run ended; {told}"
+        f"{_space(note)}Call `wait` to learn how this run ended; {notice}"
     )
 
 

@@ -26,7 +26,7 @@ FRAME = 1_500
 """Of these, for all that is no session."""
 
 WORDS_AT_LEAST = 8_000
-"""Of these, for what the sessions said: more sessions than fit beside that are only counted."""
+"""Of these, for the words of the sessions: more sessions than fit beside that are only counted."""
 
 GOAL_SHOWN = 200
 """Bytes of a goal where not everything fits: its owner knows it."""
@@ -45,7 +45,7 @@ _SAID = ("result", "message", "last_text", "goal")
 
 @dataclass(frozen=True)
 class Several:
-    """What is told of several sessions; `left_out` counts those that are not in `sessions`."""
+    """An answer about several sessions; `left_out` counts those that are not in `sessions`."""
 
     sessions: list[SessionView]
     left_out: int
@@ -59,7 +59,7 @@ def several(
     further: int = 0,
     transcript: Transcript = lambda view: None,
 ) -> Several:
-    """Tell of as many of `views` as fit, in their order, with what each said as far as it fits.
+    """As many of `views` as fit, in their order, with their words as far as those fit.
 
     `lead` opens the text; `further` sessions are counted that nobody looked at.
     """
@@ -70,7 +70,7 @@ def several(
 def briefly(
     views: Sequence[SessionView], *, further: int = 0, transcript: Transcript = lambda view: None
 ) -> Several:
-    """As `several`, with a text of one line for each session and nothing that they said."""
+    """As `several`, with a text of one line for each session and none of their words."""
     lines = [on_lines(brief(view)) for view in views]
     if any(view.result or view.message or view.result_cut for view in views):
         lines.append("`status` with a name tells what that one said.")
@@ -80,21 +80,21 @@ def briefly(
 
 
 def _text(views: Sequence[SessionView], lead: str, further: int) -> str:
-    """Whole by itself: how each of them stands or ended, and what it said."""
+    """Whole by itself: how each of them stands or ended, with its words."""
     room = ANSWER_LIMIT - FRAME - json_bytes(lead)
-    told: list[SessionView] = []
+    shown: list[SessionView] = []
     for view in views:
         said = dict.fromkeys(_words_of(view), "x")
         size = json_bytes(_about(view.model_copy(update=said | {"result_cut": True})))
         if size <= room - WORDS_AT_LEAST:
             room -= size
-            told.append(view)
-    shortened = _shortened_for_text(told, room)
+            shown.append(view)
+    shortened = _shortened_for_text(shown, room)
     parts = [lead] if lead else []
     parts += [_about(view) for view in shortened]
-    if shortened != told:
+    if shortened != shown:
         parts.append("Where something is cut, `status` with the name tells more of it.")
-    if left_out := len(views) - len(told) + further:
+    if left_out := len(views) - len(shown) + further:
         parts.append(f"{left_out} more did not fit here: `status` with a name tells of one.")
     return "\n".join(parts)
 
@@ -109,7 +109,7 @@ def _words_of(view: SessionView) -> dict[str, str]:
 
 
 def _shortened_for_text(views: Sequence[SessionView], room: int) -> list[SessionView]:
-    """With what they said cut alike to `room` bytes of JSON in all."""
+    """With their words cut alike to `room` bytes of JSON in all."""
     said = [(at, *each) for at, view in enumerate(views) for each in _words_of(view).items()]
     wanted = [
         min(_as_shown(words), GOAL_SHOWN) if what == "goal" else _as_shown(words)
@@ -133,25 +133,25 @@ def _structured(
     views: Sequence[SessionView], further: int, transcript: Transcript, text: str
 ) -> Several:
     room = STRUCTURED_LIMIT - FRAME
-    told: list[SessionView] = []
+    shown: list[SessionView] = []
     for view in views:
         size = _size(view.model_copy(update=dict.fromkeys(_SAID)))
         if size <= room - WORDS_AT_LEAST:
             room -= size
-            told.append(view)
-    left_out = len(views) - len(told) + further
-    return Several(_with_words(told, room, transcript), left_out, text)
+            shown.append(view)
+    left_out = len(views) - len(shown) + further
+    return Several(_with_words(shown, room, transcript), left_out, text)
 
 
 def fit_processes(processes: Sequence[ProcessInfo]) -> tuple[list[ProcessInfo], int]:
     """As many as an answer takes, and how many are left out."""
-    room, told = PROCESSES_LIMIT, 0
+    room, shown = PROCESSES_LIMIT, 0
     for process in processes:
         room -= _size(process)
         if room < 0:
             break
-        told += 1
-    return list(processes[:told]), len(processes) - told
+        shown += 1
+    return list(processes[:shown]), len(processes) - shown
 
 
 def _with_words(

@@ -1,6 +1,6 @@
 """Every sentence that people and models read about a run; said once, repeated everywhere.
 
-Each tells what happened, what that means and the next move. None names a token or an argv.
+Each says what happened, what that means and the next move. None names a token or an argv.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ def describe(view: SessionView) -> str:
 
 
 def ended(view: SessionView) -> str:
-    """How a session ended, as its notice says it, and what its last run cost."""
-    # a delegation's notice and a session's own fields tell the cost by themselves
+    """How a session ended, as its notice says it, with the cost of its last run."""
+    # a delegation's notice and a session's own fields have the cost by themselves
     return f"{ending(view)}\n\nCost: ${view.cost_usd:.4f}" if view.cost_usd else ending(view)
 
 
 def line(view: SessionView) -> str:
-    """One of several sessions, in a line; what it said stands elsewhere."""
+    """One of several sessions, in a line, without its words."""
     match view.state:
         case State.QUEUED | State.STARTING:
             return describe(view)
@@ -78,9 +78,9 @@ def line(view: SessionView) -> str:
 
 
 def brief(view: SessionView) -> str:
-    """One of many sessions, in as few words as tell whether something is to be done about it."""
-    told = f"`{view.name}`: {_in_short(view)}"
-    return f"{told}, of `{view.delegation}`" if view.delegation else told
+    """One of many sessions, in a few words: whether something is to be done about it."""
+    parts = f"`{view.name}`: {_in_short(view)}"
+    return f"{parts}, of `{view.delegation}`" if view.delegation else parts
 
 
 def _in_short(view: SessionView) -> str:
@@ -118,42 +118,42 @@ def _running(view: SessionView) -> str:
         "Seconds mean it works, and so does a quiet one that uses CPU; minutes of silence without"
         " either mean it may be stuck, then `interrupt` it."
     )
-    told = [_signs_of_life(view), guide]
+    parts = [_signs_of_life(view), guide]
     if view.interventions:
         waiting = ", ".join(f"{note.kind} {note.id}" for note in view.interventions)
-        told.append(f"Not arrived yet of your interventions: {waiting}.")
-    return " ".join(told)
+        parts.append(f"Not arrived yet of your interventions: {waiting}.")
+    return " ".join(parts)
 
 
 def _signs_of_life(view: SessionView) -> str:
     turn = f", turn {view.turn} of {view.max_turns}" if view.goal else ""
     age = _age(view.last_event_age_s)
-    told = [f"`{view.name}` is running{turn}; its last sign of life was {age} ago."]
+    parts = [f"`{view.name}` is running{turn}; its last sign of life was {age} ago."]
     if view.open_tool:
-        told.append(
+        parts.append(
             f"The tool {view.open_tool.name}{_of(view.open_tool)} has been open for"
             f" {_age(view.open_tool.age_s)}: quiet is normal while a tool runs."
         )
     if (retry := view.api_retry) is not None:
         error = on_one_line(retry.error)
         why = f"{retry.status} {error}" if retry.status else error
-        told.append(
+        parts.append(
             f"The API refused it ({why}); it tries again by itself in {retry.next_try_s:.0f} s,"
             f" attempt {retry.attempt} of {retry.max_retries}: nothing is lost yet."
         )
     if view.background:
-        told.append(background_open(view))
+        parts.append(background_open(view))
     if view.processes is not None and view.cpu_since_event_s is not None:
         stopped = view.processes.stopped
         held = f", {stopped} are stopped and need a SIGCONT" if stopped else ""
-        told.append(
+        parts.append(
             f"Since then it used {_at_least(view)}{view.cpu_since_event_s:.1f} s of CPU;"
             f" {view.processes.running} of its processes run,"
             f" {view.processes.sleeping} sleep{held}."
         )
     if missing := servers_missing(view):
-        told.append(missing)
-    return " ".join(told) + tools_lost(view) + pids_refused(view) + frozen(view)
+        parts.append(missing)
+    return " ".join(parts) + tools_lost(view) + pids_refused(view) + frozen(view)
 
 
 def _at_least(view: SessionView) -> str:
@@ -166,7 +166,7 @@ def _of(tool: OpenTool) -> str:
 
 
 def background_open(view: SessionView) -> str:
-    """What goes on beside the turn of a running subagent."""
+    """The background work beside the turn of a running subagent."""
     tasks = "; ".join(_task(task) for task in view.background)
     if not view.answers:
         return f"Open in the background: {tasks}."
@@ -201,7 +201,8 @@ def interrupted(
     """The answer of `interrupt`.
 
     `queued` says that it only waited for a place, `resumed` that its session was there before it,
-    `older` is the session that its name means where it left none, `remains` what may live on.
+    `older` is the session that its name means where it left none, `remains` names
+    processes that may be alive.
     """
     how = "by force" if reply.forced else "gently"
     if not reply.forced and view.signal == "SIGKILL":
@@ -211,29 +212,29 @@ def interrupted(
     nothing = "there is no session to `continue`: `start` it anew."
     if queued:
         did = f"was taken from the queue of delegation `{view.delegation}`"
-        told = f"Nothing of it ran. {notice} says cancelled; {nothing}"
+        then = f"Nothing of it ran. {notice} says cancelled; {nothing}"
     elif not view.left_session:
-        told = f"It had not begun. {notice} says so; {nothing}"
+        then = f"It had not begun. {notice} says so; {nothing}"
     elif view.stop_reason is None:
         left = "its session is as it was before." if resumed else nothing
-        told = f"It had not said anything yet; {left}"
+        then = f"It had not said anything yet; {left}"
     elif view.stop_reason is StopReason.STOPPED and view.state is State.KILLED:
-        told = f"{notice} says stopped, as your `stop` was waiting; `continue` resumes the session."
+        then = f"{notice} says stopped, as your `stop` was waiting; `continue` resumes the session."
     elif view.state is State.KILLED:
-        told = f"{notice} says killed; `continue` resumes the session."
+        then = f"{notice} says killed; `continue` resumes the session."
     else:
-        told = f"It had ended before that took effect: {ending_sentence(view)}"
+        then = f"It had ended before that took effect: {ending_sentence(view)}"
     if older is not None:
-        told += f" (Its name means the earlier session {older} again.)"
+        then += f" (Its name means the earlier session {older} again.)"
     if said := last_text(view):
-        told += f"\n{said}"
+        then += f"\n{said}"
     if remains:
-        told += f"\n{remaining(remains)}"
-    return f"`{reply.name}` {did}. {told}\n{_dead(reply)}"
+        then += f"\n{remaining(remains)}"
+    return f"`{reply.name}` {did}. {then}\n{_dead(reply)}"
 
 
 def left_none(name: str, delegation: str, *, session_id: str) -> str:
-    """What is said of a name that a child had in vain."""
+    """A sentence on a name whose last child left no session."""
     return (
         f"This is the earlier session {session_id} of `{name}`: the child of that name in"
         f" delegation `{delegation}` left none."
@@ -243,10 +244,10 @@ def left_none(name: str, delegation: str, *, session_id: str) -> str:
 def cancelled(reply: InterruptReply, views: Sequence[SessionView]) -> str:
     """The answer of `interrupt` for a delegation."""
     how = "by force" if reply.forced else "gently"
-    told = "\n".join(ending_sentence(view, whole=len(views) == 1) for view in views)
+    then = "\n".join(ending_sentence(view, whole=len(views) == 1) for view in views)
     said = "\n`status` with its id tells what each said." if len(views) > 1 else ""
     return (
-        f"Delegation `{reply.name}` was cancelled {how}, its queue included.\n{told}{said}\n"
+        f"Delegation `{reply.name}` was cancelled {how}, its queue included.\n{then}{said}\n"
         f"{_dead(reply)}"
     )
 
@@ -259,7 +260,7 @@ def _dead(reply: InterruptReply) -> str:
 
 
 def undelivered(note: Undelivered) -> str:
-    """What a notice says of an intervention that its run did not deliver."""
+    """A sentence of a notice on an intervention that its run did not deliver."""
     text = on_one_line(note.text if len(note.text) <= 200 else note.text[:200] + "…")
     if note.kind == "stop":
         return f"Not carried out before the run ended otherwise: stop {note.id} ({text})."
@@ -270,7 +271,7 @@ def undelivered(note: Undelivered) -> str:
 
 
 def reports_left(files: Sequence[str]) -> str:
-    """What a notice says of report files that a subagent named without being able to write them."""
+    """A sentence of a notice on report files that a subagent named and may not write."""
     named = ", ".join(on_one_line(file) for file in files)
     return (
         f"It named as its report file: {named}. Nothing was added there, since this subagent may"

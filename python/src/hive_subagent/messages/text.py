@@ -14,7 +14,7 @@ NEAR_LIMIT = 63
 """Characters of a name that are compared with those that are known."""
 
 LAST_TEXT_LIMIT = 4_000
-"""Bytes of what a run said last that gave no answer."""
+"""Bytes of the last text of a run that gave no answer."""
 
 
 def is_cut(text: str, *, limit: int = RESULT_LIMIT) -> bool:
@@ -86,7 +86,7 @@ def shares(sizes: Sequence[int], room: int) -> list[int]:
 
 
 def near(given: str, known: Iterable[str]) -> str:
-    """What is added to a refusal where something known looks like what was given."""
+    """The end of a refusal where something known looks like the given name; else empty."""
     others = [name for name in known if name != given]
     found = get_close_matches(given[:NEAR_LIMIT], others, n=3)
     return f" (did you mean {' or '.join(f'`{one}`' for one in found)}?)" if found else ""

@@ -32,7 +32,7 @@ class StartReply(Frozen):
 
 
 class StatusReply(Frozen):
-    """The structured answer of `status` without a name; `left_out` counts who did not fit.
+    """The structured answer of `status` without a name; `left_out` counts those that did not fit.
 
     `left_memory_bytes` is shared memory of the service that belongs to no living run.
     """
@@ -44,7 +44,7 @@ class StatusReply(Frozen):
 
 
 class WaitReply(Frozen):
-    """The structured answer of `wait`; `done` says whether what was waited for has happened.
+    """The structured answer of `wait`; `done` says whether the awaited runs are over.
 
     `left_out` counts the sessions that did not fit.
     """

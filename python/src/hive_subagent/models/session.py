@@ -1,4 +1,4 @@
-"""The parts of what the tools answer, and the session object; the answers are in `replies`.
+"""The session object, and other parts of the tools' answers; those are in `replies`.
 
 Every model is frozen. Ages and grace times are seconds, sizes bytes, costs US dollars.
 """
@@ -47,7 +47,7 @@ class Cause(StrEnum):
 
 
 class FailureCause(StrEnum):
-    """Why a run failed, as far as claude's words tell.
+    """Why a run failed, as far as claude's words show.
 
     `context`: the conversation or the request is too large; `blocked`: a hook ended the turn;
     `overloaded`: the API answers with a server error; `schema`: the output never fitted.
@@ -174,7 +174,7 @@ class Processes(Frozen):
 
 
 class Previous(Frozen):
-    """How the run before this one ended, where that matters to whoever continues it."""
+    """How the run before this one ended, where that matters to the caller of `continue`."""
 
     state: State
     cause: Cause | FailureCause | None
@@ -187,10 +187,10 @@ class RunFigures(Frozen):
     `message` is what need_help asked, what the goal's report or an owner's stop said, or claude's
     own words for a failure. `resets_at` is when the limit ends that a run failed at (RFC 3339,
     UTC), `last_text` the last that a run said which gave no answer. `oom_kills` counts the
-    processes that the kernel killed for memory, claude or its tools, at the limit that `oom_scope`
-    names. `pids_refused` counts the processes and threads that it refused at the run's limit of
-    `pids_max`. `left_memory_bytes` is shared memory of the service that belongs to no living run.
-    `cost_usd` is this run's share. `result` holds as many `answers`; where
+    processes that the kernel killed out of memory, claude or its tools, at the limit of
+    `oom_scope`. `pids_refused` counts the processes and threads that it refused at the run's limit
+    of `pids_max`. `left_memory_bytes` is shared memory of the service that belongs to no living
+    run. `cost_usd` is this run's share. `result` holds as many `answers`; where
     `result_beside_tool` is true, the last of them is what the turn said before its last tool call,
     since it ended without a word. `ended_background` are the background tasks that ended with the
     run, `ended_processes` what it left behind otherwise. `warning` is claude's own.
@@ -224,7 +224,7 @@ class RunFigures(Frozen):
 
 
 class SessionView(RunFigures):
-    """One session as `status` and `wait` tell it.
+    """One session as `status` and `wait` show it.
 
     `last_event_age_s` to `background` are there while it runs; `cpu_since_event_s` and
     `processes` are evidence of life. `delegation` is that of the current or last run. Where

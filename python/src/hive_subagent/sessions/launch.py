@@ -1,4 +1,4 @@
-"""What one run is to be, and how claude is called for it."""
+"""The launch of one run, and how claude is called for it."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class McpAccess(Protocol):
 
 @dataclass(frozen=True)
 class Launch:
-    """What one run is to be: a new session (`resume` is None) or a resumed one.
+    """One run to begin: of a new session (`resume` is None) or a resumed one.
 
-    `keeps_limit` says that the memory limit is the session's, and no wish of this call.
+    `keeps_limit` says that the memory limit is the session's, and not of this call.
     """
 
     record: SessionRecord
@@ -66,7 +66,7 @@ LAUNCHES_PER_CORE = 4
 """Runs that begin at the same time for each core; the next ones wait within their call.
 
 A claude that starts takes a core for half a second. Thirty at once on one core took the daemon the
-time to pet its watchdog.
+time to report to its watchdog.
 """
 
 

@@ -1,4 +1,4 @@
-"""What an owner said and no run has delivered: kept with its session, over crashes too."""
+"""Interventions that no run has delivered: kept with their session, over crashes too."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ log = logging.getLogger(__name__)
 
 
 def keep(record: SessionRecord, *, owed: bool, records: SessionStore, registry: Registry) -> None:
-    """Write down what is undelivered now, with its session.
+    """Save the undelivered interventions with their session.
 
     `owed` says that the record is already that of a run whose ending is owed. Before that it may
-    yet be refused, and then changes nothing else of a session that is known. What the disk refuses
-    is reported in the log.
+    yet be refused, and then changes nothing else of a known session. An error of the disk is
+    reported in the log.
     """
     try:
         if owed:
@@ -42,7 +42,7 @@ def confirm(config_dir: Path, record: SessionRecord, conversation: Conversation)
 def settled(
     config_dir: Path, record: SessionRecord
 ) -> tuple[SessionRecord, tuple[Undelivered, ...]]:
-    """The record as its next run is to find it, and what the last one did not deliver."""
+    """The record for its next run, and the interventions that the last one did not deliver."""
     missed = tuple(
         note
         for note in record.kept

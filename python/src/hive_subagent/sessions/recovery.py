@@ -1,4 +1,4 @@
-"""What a daemon says of the runs that the one before it left unfinished."""
+"""Reports the runs that an earlier daemon left unfinished."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Recovery:
     """Settles each run that was promised a notice and died with its daemon: killed.
 
     `others` fulfils what was promised for something else than a run. What cannot be read now is
-    tried again by `run`, and nothing is said of it before.
+    tried again by `run`, and nothing is reported of it before.
     """
 
     records: SessionStore

@@ -22,7 +22,7 @@ REMEMBERED = 256
 """Ended sessions whose records are kept in memory; older ones are read from disk again."""
 
 GROUPS_REMEMBERED = 16
-"""Delegations that can be asked for; of older ones the notice tells, and each child's name."""
+"""Delegations that can be asked for; older ones have their notice, and their children's names."""
 
 
 class Registry:
@@ -48,7 +48,7 @@ class Registry:
 
     @property
     def queued(self) -> list[LiveSession]:
-        """Every session that waits for a place, first comers first."""
+        """Every session that waits for a place, in their order."""
         return list(self._queued.values())
 
     @property

@@ -1,4 +1,4 @@
-"""Whole answers, each in a file of its own: what tools and notices say is cut at 8,000 bytes."""
+"""Whole answers, each in a file of its own: tools and notices cut them at 8,000 bytes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def keep_answers(
     """Write the answers of a run's last turn, in order, into a private file (0600) of its own.
 
     It lies beside the session's record and goes with it. Never raises: an answer that cannot be
-    kept in a file is still told, as far as answers and notices carry it.
+    kept in a file is still reported, as far as answers and notices carry it.
     """
     said = [answer.text for answer in finish.answers if answer.text.strip()]
     if not said or not session_id:
@@ -92,7 +92,7 @@ async def reports_of(
 async def _may_write(record: SessionRecord, settings: Settings) -> bool:
     """Whether a subagent may write into files of its choice.
 
-    Not where any rule on a tool that writes exists: only claude can tell which files it is about.
+    Not where any rule on a tool that writes exists: only claude knows which files it is about.
     """
     allowed = permissions_of(record, settings)
     sources = "" if allowed.confined else settings.setting_sources

@@ -1,4 +1,4 @@
-"""What an owner can ask: start, continue, status, interrupt, wait."""
+"""The calls of an owner: start, continue, status, interrupt, wait."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ class SessionService:
         record = SessionRecord(name=name, session_id=session_id, dir=str(directory), ours=True)
         launch = self._prepare.new(record, message, options, brief + READER_NOTE.encode())
         reply, begun = await self._executor.launch(launch)
-        told = launches.notices_go(self._settings.sinks)
-        return reply, launches.started(reply, begun=begun, told=told)
+        notice = launches.notices_go(self._settings.sinks)
+        return reply, launches.started(reply, begun=begun, notice=notice)
 
     async def continue_(
         self,
@@ -98,8 +98,10 @@ class SessionService:
         launch, known = self._prepare.resumed(name, directory, prompt, options)
         reply, begun = await self._executor.launch(launch)
         before = ended_view(known)
-        told = launches.notices_go(self._settings.sinks)
-        return reply, launches.continued(reply, before=before, begun=begun, told=told, which=which)
+        notice = launches.notices_go(self._settings.sinks)
+        return reply, launches.continued(
+            reply, before=before, begun=begun, notice=notice, which=which
+        )
 
     async def status(self, name: str) -> tuple[SessionView, str]:
         """How one session is doing."""

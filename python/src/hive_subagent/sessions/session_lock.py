@@ -135,7 +135,7 @@ def archive(config_dir: Path, predecessor: SessionRecord | None, records: Sessio
 
 
 def put_away(config_dir: Path, record: SessionRecord) -> None:
-    """Archive what claude has of a session whose record is not kept, where that held a ceiling.
+    """Archive the transcript of a session whose record is not kept, where that held a ceiling.
 
     Claude would find it by its title, and without a record it would go on without the ceiling.
     """

@@ -40,11 +40,11 @@ class StatusReader:
     def one(self, name: str) -> tuple[SessionView, str]:
         """How one session is doing."""
         view = self.view(checks.check_name(name))
-        told = sessions.describe(view)
-        return view, f"{told}\n\n{which}" if (which := self.which(name)) else told
+        answer = sessions.describe(view)
+        return view, f"{answer}\n\n{which}" if (which := self.which(name)) else answer
 
     def which(self, name: str) -> str:
-        """What is to be said where a name means a session that one may not expect."""
+        """A sentence where a name means a session that one may not expect; else empty."""
         registry = self.executor.registry
         delegation, record = registry.in_vain(name), registry.record(name)
         if delegation is None or record is None or registry.running(name):
@@ -71,17 +71,17 @@ class StatusReader:
             except Unreadable as error:
                 unreadable.append(f"{error}.")
         further = len(names) - len(views)
-        told = briefly(views, further=further, transcript=self._transcript)
+        answer = briefly(views, further=further, transcript=self._transcript)
         if unreadable:
-            told = replace(told, text="\n".join([*unreadable, told.text]))
-        return self._status(told)
+            answer = replace(answer, text="\n".join([*unreadable, answer.text]))
+        return self._status(answer)
 
     def group(self, name: str) -> tuple[StatusReply, str]:
         """How the sessions of a delegation are doing."""
         return self._status(self.several(find(self.executor.registry.groups, name).views()))
 
     def awaited(self, name: str) -> tuple[anyio.Event | None, Look]:
-        """What is set once a name or a delegation is over, if it is not yet, and how it stands."""
+        """The event of the end of a name or a delegation, unless it is over, and how it stands."""
         registry = self.executor.registry
         if is_group(name):
             group = find(registry.groups, name)
@@ -107,8 +107,8 @@ class StatusReader:
             lead = "The daemon is stopping and ends its subagents."
         elif not done:
             lead = "Not ended yet when the time was up; `wait` again or look later."
-        told = self.several(list(found.values()), lead=lead)
-        return WaitReply(done=done, sessions=told.sessions, left_out=told.left_out), told.text
+        answer = self.several(list(found.values()), lead=lead)
+        return WaitReply(done=done, sessions=answer.sessions, left_out=answer.left_out), answer.text
 
     def view(self, name: str) -> SessionView:
         """A session as it stands. Raises Refused where nothing is known of it, or not readable."""
@@ -123,19 +123,19 @@ class StatusReader:
         """The answer about these sessions: of a single one the whole."""
         if len(views) == 1:
             view = self._with_transcript(views[0])
-            told = sessions.describe(view)
-            return Several([view], 0, f"{lead}\n{told}" if lead else told)
+            answer = sessions.describe(view)
+            return Several([view], 0, f"{lead}\n{answer}" if lead else answer)
         return several(views, lead=lead, transcript=self._transcript)
 
-    def _status(self, told: Several) -> tuple[StatusReply, str]:
+    def _status(self, answer: Several) -> tuple[StatusReply, str]:
         left = self.executor.containment.left_memory()
         reply = StatusReply(
             containment=self.executor.containment.kind,
-            sessions=told.sessions,
-            left_out=told.left_out,
+            sessions=answer.sessions,
+            left_out=answer.left_out,
             left_memory_bytes=left,
         )
-        text = told.text or "No subagent has run in this daemon's life."
+        text = answer.text or "No subagent has run in this daemon's life."
         return reply, f"{text}\n{memory.strip()}" if (memory := left_memory(left)) else text
 
     def _with_transcript(self, view: SessionView) -> SessionView:

@@ -1,4 +1,4 @@
-"""What is kept of each session and claude does not keep: name, directory, brief, last ending.
+"""The records of sessions, which claude does not keep: name, directory, brief, last ending.
 
 `sessions/<uuid>/` below the state directory holds `record.json`, `brief.md` and, for each run that
 answered, `results/<run id>.txt`; `names/<name>` holds the uuid of the session that the name means
@@ -104,7 +104,7 @@ class SessionStore:
         if not record.session_id:
             return
         file = self._folder(record.session_id) / "record.json"
-        is_new = not os.path.exists(file)  # Path.exists raises what the disk says
+        is_new = not os.path.exists(file)  # Path.exists raises an error of the disk
         self._write(file, record.model_dump_json().encode(), in_new_folder=is_new)
         if not self._means(record.name, record.session_id):
             self._write(self._names / record.name, record.session_id.encode())
@@ -140,7 +140,7 @@ class SessionStore:
         return len(self._unsaved)
 
     def report_unsaved(self) -> None:
-        """Say in the log which endings end with this process in the records."""
+        """Report in the log the endings that are lost to their records with this process."""
         for record, _ in self._unsaved.values():
             log.error("how `%s` ended was held in memory and is not in its record", record.name)
 
@@ -158,7 +158,7 @@ class SessionStore:
         return path
 
     def save_result(self, session_id: str, run_id: str, content: bytes) -> Path:
-        """Keep what a run answered; returns the file, which `forget` removes.
+        """Keep the answers of a run; returns the file, which `forget` removes.
 
         Raises Refused when the disk does not take it.
         """
@@ -261,7 +261,7 @@ class SessionStore:
         return is_session_id(session_id) and not self._is_forgotten(self._sessions / session_id)
 
     def forget(self, session_id: str) -> None:
-        """Remove what is kept of an archived session or of one that never began."""
+        """Remove the files of an archived session, or of one that never began."""
         if is_session_id(session_id):
             shutil.rmtree(self._sessions / session_id, ignore_errors=True)
 
