@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hive_subagent.claude.invocation import build_argv, child_environment
@@ -14,6 +16,7 @@ from hive_subagent.claude.tools import ALWAYS_DENIED
 from hive_subagent.permissions import PermissionMode
 
 CONFIG = Path("/home/agent/.claude")
+NO_PROXY = ("NO_PROXY", "no_proxy")
 
 
 @given(value=st.text(min_size=1).filter(lambda s: "\0" not in s))
@@ -96,11 +99,22 @@ def test_a_child_sees_only_what_is_allowed() -> None:
     }
 
 
-@given(parent=st.dictionaries(st.text(min_size=1, max_size=12), st.text(max_size=5), max_size=20))
+NAMES = st.text(min_size=1, max_size=12) | st.sampled_from(["NO_PROXY", "no_proxy", "PATH"])
+
+
+@example({"NO_PROXY": "0"})
+@given(parent=st.dictionaries(NAMES, st.text(max_size=5), max_size=20))
 def test_a_child_never_sees_more_than_its_parent_and_its_own_folder(parent: dict[str, str]) -> None:
     child = child_environment(parent, config_dir=CONFIG)
     assert child.pop("CLAUDE_CONFIG_DIR") == str(CONFIG)
+    # these two are made the same: each holds what the parent excludes from its proxy by either
+    excluded = [child.pop(name) for name in NO_PROXY if name in child]
     assert child.items() <= parent.items()
+    assert entries(excluded) <= entries(parent.get(name, "") for name in NO_PROXY)
+
+
+def entries(values: Iterable[str]) -> set[str]:
+    return {entry for value in values for entry in re.split(r"[\s,]+", value) if entry}
 
 
 def test_tools_are_named_taken_away_and_approved() -> None:
