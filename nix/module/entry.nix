@@ -1,10 +1,13 @@
 # The `subagent` entry that an agent gets by default.
-# Each leaf has its own mkDefault. On the entry as a whole, changing one leaf would lose the
-# others; on the option as a whole, adding any other entry would drop this one.
-{ config, lib, ... }:
+{
+  config,
+  lib,
+  options,
+  ...
+}:
 let
   cfg = config.hyperhive.subagent;
-  leaves = lib.mapAttrs (_: lib.mkDefault);
+  inherit (cfg) entry;
 
   # where the daemon listens; behind a wildcard the loopback is one of its addresses
   given = cfg.settings.host or "127.0.0.1";
@@ -26,16 +29,91 @@ let
       # a reference: the file is world-readable, the token stays in the harness's environment
       Authorization = "Bearer \${HYPERHIVE_SUBAGENT_TOKEN}";
     };
+  leaves = {
+    type = "http";
+    url = "http://${host}:${toString config.hyperhive.mcp.subagentHttpPort}/mcp";
+    allowedTools = [ "*" ];
+    availableToSubagents = false;
+  }
+  // lib.optionalAttrs (headers != { }) { inherit headers; };
+
+  # The host that declares `extraMcpServers` decides what an entry can hold, and how definitions of
+  # one entry are merged. What is read here is its declaration alone.
+  whole = options.hyperhive.extraMcpServers.type;
+  one = whole.nestedTypes.elemType or whole;
+  # types that keep a value as it is: a mkDefault within it would stay there, as a set
+  isOpaque =
+    type:
+    lib.elem type.name [
+      "attrs"
+      "raw"
+      "unspecified"
+    ];
+  declared = removeAttrs (one.getSubOptions [ ]) [
+    "_module"
+    "_freeformOptions"
+  ];
+  isStrict = declared != { } && !(one.nestedTypes ? freeformType);
+  missing = lib.optionals isStrict (
+    lib.filter (leaf: !(declared ? ${leaf})) (lib.attrNames leaves)
+  );
+  # an entry without these is the same: all of its tools, and for no subagent
+  needed = lib.subtractLists [
+    "allowedTools"
+    "availableToSubagents"
+  ] missing;
+
+  names = lib.concatMapStringsSep ", " (leaf: "`${leaf}`") needed;
+  orNone = lib.optionalString (
+    needed == [ "headers" ]
+  ) " (or set hyperhive.subagent.agentName and authTokenFile to null)";
+
+  defaults = lib.mapAttrs (
+    _: leaf: if lib.isAttrs leaf then lib.mapAttrs (_: lib.mkDefault) leaf else lib.mkDefault leaf
+  ) (removeAttrs leaves missing);
+
+  final = config.hyperhive.extraMcpServers.subagent or { };
+  isPriority = value: lib.isAttrs value && value ? _type;
+  # a value with its parts, and theirs
+  within =
+    value:
+    if lib.isAttrs value && !isPriority value then
+      lib.concatMap within (lib.attrValues value)
+    else
+      [ value ];
 in
 {
-  config = lib.mkIf cfg.enable {
-    hyperhive.extraMcpServers.subagent =
-      leaves {
-        type = "http";
-        url = "http://${host}:${toString config.hyperhive.mcp.subagentHttpPort}/mcp";
-        allowedTools = [ "*" ];
-        availableToSubagents = false;
+  config = lib.mkIf (cfg.enable && entry.enable) {
+    hyperhive.extraMcpServers =
+      if isOpaque whole then
+        # entries are merged as they are: an agent's own replaces this one
+        lib.mkBefore { subagent = leaves; }
+      else if isOpaque one then
+        # the leaves of an entry are merged as they are: an agent's own replace these
+        { subagent = lib.mkBefore leaves; }
+      else
+        # Each leaf has its own mkDefault. On the entry as a whole, changing one leaf would lose the
+        # others; on the option as a whole, adding any other entry would drop this one.
+        { subagent = defaults; };
+
+    assertions = [
+      {
+        assertion = needed == [ ];
+        message = "hyperhive.extraMcpServers of this host has entries without ${names}, which the entry of the subagent daemon needs; declare it there${orNone}, or set hyperhive.subagent.entry.enable = false and write the entry in the host's way.";
       }
-      // lib.optionalAttrs (headers != { }) { headers = leaves headers; };
+      {
+        assertion = !lib.any isPriority (within final);
+        message = "hyperhive.extraMcpServers.subagent holds an mkForce or mkDefault that the option's type on this host does not resolve; write the value without it, or the whole entry with hyperhive.subagent.entry.enable = false.";
+      }
+      {
+        assertion =
+          needed != [ ]
+          || isPriority final
+          || !(final.enable or true)
+          || final ? url
+          || final ? command;
+        message = "hyperhive.extraMcpServers.subagent has neither `url` nor `command`: on this host a definition replaces the whole entry instead of one part. Write all of it (url ${leaves.url}), or drop it with hyperhive.subagent.entry.enable = false.";
+      }
+    ];
   };
 }

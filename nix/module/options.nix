@@ -50,6 +50,15 @@ in
       defaultText = lib.literalExpression "pkgs.claude-code";
       description = "Claude Code, run once per turn of a subagent. Unfree: the host has to allow it.";
     };
+    entry.enable = mkOption {
+      type = types.bool;
+      default = true;
+      description = ''
+        Whether `hyperhive.extraMcpServers` gets the entry `subagent`, with which the agent reaches
+        the daemon. `false` drops the entry, whatever the host that declares the option does with
+        it; the daemon runs all the same.
+      '';
+    };
     user = mkOption {
       type = types.nonEmptyStr;
       default = "agent";

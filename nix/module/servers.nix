@@ -77,6 +77,8 @@ let
       else
         { inherit (entry) url headers; }
     );
+  daemon = config.hyperhive.subagent;
+  own = config.hyperhive.extraMcpServers.subagent;
   isSet = address: address != null && address != "";
   enabled = lib.filterAttrs (_: entry: entry.enable) config.hyperhive.extraMcpServers;
 in
@@ -91,9 +93,10 @@ in
   };
 
   config = {
-    # what an agent says of our entry stays harmless where the daemon is off
-    hyperhive.extraMcpServers = lib.mkIf (!config.hyperhive.subagent.enable) {
-      subagent.enable = lib.mkDefault false;
+    # where there is no entry of ours, what an agent changes of it stays harmless; one that it writes
+    # itself is used
+    hyperhive.extraMcpServers = lib.mkIf (!(daemon.enable && daemon.entry.enable)) {
+      subagent.enable = lib.mkDefault (isSet own.url || isSet own.command);
     };
 
     environment.etc."hyperhive/extra-mcp.json".text = builtins.toJSON (

@@ -8,7 +8,7 @@ let
   shutdownGrace = if lib.isInt grace || lib.isFloat grace then builtins.ceil grace else 10;
   # `or`: beside a host's own tree the leaves are the host's
   forSubagents = lib.filterAttrs (
-    _: entry: (entry.enable or true) && (entry.availableToSubagents or false)
+    _: entry: (entry.enable or true) == true && (entry.availableToSubagents or false) == true
   ) config.hyperhive.extraMcpServers;
 
   lifecycle = {
