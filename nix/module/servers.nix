@@ -77,6 +77,15 @@ let
       else
         { inherit (entry) url headers; }
     );
+  # the same in Claude Code's own shape, which says nothing of tools that may be called without asking
+  forClaude =
+    entry:
+    if entry.type == "stdio" then
+      { inherit (entry) type command args; }
+      // lib.optionalAttrs (entry.env != { }) { inherit (entry) env; }
+    else
+      { inherit (entry) type url; }
+      // lib.optionalAttrs (entry.headers != { }) { inherit (entry) headers; };
   daemon = config.hyperhive.subagent;
   own = config.hyperhive.extraMcpServers.subagent;
   isSet = address: address != null && address != "";
@@ -88,7 +97,8 @@ in
     default = { };
     description = ''
       MCP servers of this agent by name, beside the built-in ones. The enabled entries are
-      written to `/etc/hyperhive/extra-mcp.json`.
+      written to `/etc/hyperhive/extra-mcp.json`, and in Claude Code's own shape to
+      `/etc/hyperhive/claude-mcp.json`, for `claude --mcp-config`.
     '';
   };
 
@@ -99,9 +109,12 @@ in
       subagent.enable = lib.mkDefault (isSet own.url || isSet own.command);
     };
 
-    environment.etc."hyperhive/extra-mcp.json".text = builtins.toJSON (
-      lib.mapAttrs (_: render) enabled
-    );
+    environment.etc = {
+      "hyperhive/extra-mcp.json".text = builtins.toJSON (lib.mapAttrs (_: render) enabled);
+      "hyperhive/claude-mcp.json".text = builtins.toJSON {
+        mcpServers = lib.mapAttrs (_: forClaude) enabled;
+      };
+    };
 
     assertions = lib.concatLists (
       lib.mapAttrsToList (name: entry: [

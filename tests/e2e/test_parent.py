@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import anyio
 import pytest
@@ -13,6 +14,8 @@ from e2e.cli import Speaker, speaking
 from e2e.script import Hang, Say, say, use
 from e2e.versions import on_both_versions
 from e2e.world import World
+
+RENDERED = Path(__file__).parents[1] / "nix" / "rendered" / "vault" / "claude-mcp.json"
 
 pytestmark = pytest.mark.e2e
 
@@ -164,4 +167,23 @@ async def test_the_agents_own_parent_is_served_by_its_header(world: World) -> No
     ):
         await parent.send(f"have it linted {owner}")
         await parent.results(1)
+    assert "linted" in json.dumps(world.api.of(owner)[-1].messages[-1])
+
+
+@on_both_versions
+async def test_a_parent_without_hyperhive_takes_the_file_that_the_module_writes(
+    world: World,
+) -> None:
+    """Issue 11, 12a: nothing of the file is changed but the port."""
+    _guard(world)
+    world.settings |= {"agent_name": "vault"}
+    owner = _owner_script(world, world.api.script(say("linted")))
+    async with world.daemon():
+        config = world.sandbox.root / "claude-mcp.json"
+        config.write_text(RENDERED.read_text().replace("http://127.0.0.1:8717", world.url))
+        flags = (f"--mcp-config={config}", "--allowedTools=mcp__subagent")
+        environment = {"HYPERHIVE_SUBAGENT_TOKEN": "owner-only"}
+        async with speaking(world, *flags, environment=environment, bypass=False) as parent:
+            await parent.send(f"have it linted {owner}")
+            await parent.results(1)
     assert "linted" in json.dumps(world.api.of(owner)[-1].messages[-1])

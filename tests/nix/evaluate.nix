@@ -31,6 +31,8 @@ rec {
   failures = config': map (a: a.message) (lib.filter (a: !a.assertion) config'.assertions);
 
   servers = config': builtins.fromJSON config'.environment.etc."hyperhive/extra-mcp.json".text;
+  forClaude =
+    config': builtins.fromJSON config'.environment.etc."hyperhive/claude-mcp.json".text;
   daemon = config': builtins.fromJSON config'.hyperhive.subagent.configFile.text;
   unit = config': config'.systemd.services.hive-subagent-daemon;
   # null where systemd does not hold the port

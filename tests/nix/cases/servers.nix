@@ -219,4 +219,32 @@ in
     expr = (evaluate.daemon (scout { })).mcp_servers_file;
     expected = "/etc/hyperhive/extra-mcp.json";
   };
+
+  "test the file in Claude Code's own shape has its keys and no others" = {
+    expr = evaluate.forClaude (agent [ ../agents/forge.nix ]);
+    expected.mcpServers = {
+      ledger = {
+        type = "http";
+        url = "http://127.0.0.1:9300/mcp";
+      };
+      lookup = {
+        type = "stdio";
+        command = "/run/current-system/sw/bin/lookup-mcp";
+        args = [ "--read-only" ];
+        env.LOOKUP_SHELF = "public";
+      };
+      subagent = {
+        type = "http";
+        url = "http://127.0.0.1:25421/mcp";
+        headers.X-Hive-Agent = "forge";
+      };
+    };
+  };
+  "test the file in Claude Code's own shape names the token and does not hold it" = {
+    expr = (evaluate.forClaude (agent [ ../agents/vault.nix ])).mcpServers.subagent.headers;
+    expected = {
+      Authorization = "Bearer \${HYPERHIVE_SUBAGENT_TOKEN}";
+      X-Hive-Agent = "vault";
+    };
+  };
 }

@@ -25,6 +25,7 @@ PLACES = {
     UNIT: f"/etc/systemd/system/{UNIT}",
     SOCKET: f"/etc/systemd/system/{SOCKET}",
     "hive-subagent.json": f"{STORE}hive-subagent.json",
+    "claude-mcp.json": "/etc/hyperhive/claude-mcp.json",
     "extra-mcp.json": "/etc/hyperhive/extra-mcp.json",
     "50-subagent-intervention.json": (
         "/etc/claude-code/managed-settings.d/50-subagent-intervention.json"
