@@ -16,6 +16,7 @@
       # The module takes the daemon from this flake's own package set, so that it does not
       # depend on what the importing host's nixpkgs carries.
       module = import ./nix/module {
+        inherit lib;
         packageFor = pkgs: self.packages.${pkgs.stdenv.hostPlatform.system}.default;
       };
     in

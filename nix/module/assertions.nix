@@ -1,4 +1,4 @@
-# What can be told before anything is built. Each message names both culprits and the mend.
+# What can be found before anything is built. Each message names what is in conflict, and the fix.
 {
   config,
   lib,
@@ -34,6 +34,30 @@ let
     assertion = cfg.${name} != null -> !inStore cfg.${name};
     message = "hyperhive.subagent.${name} is ${toString cfg.${name}}, which every user can read; give the path of a file outside the store, as a string.";
   };
+
+  # without a token whoever reaches the port is the owner
+  host = cfg.settings.host or "127.0.0.1";
+  isLoopback = host == "localhost" || host == "::1" || builtins.match "127[.][0-9.]+" host != null;
+  hasToken =
+    cfg.authTokenFile != null
+    || config.systemd.services.hive-subagent-daemon.environment ? HIVE_SUBAGENT_AUTH_TOKEN_FILE;
+
+  accounts = lib.attrValues config.users.users;
+  # directories that exist once the machine is up, as far as its configuration says so
+  provided =
+    map (account: toString account.home) (lib.filter (account: account.createHome) accounts)
+    ++ lib.concatMap lib.attrNames (lib.attrValues config.systemd.tmpfiles.settings)
+    ++ map tmpfilesPath config.systemd.tmpfiles.rules
+    ++ lib.attrNames config.fileSystems;
+  # the second word of `d /path 0755 …`, which may be quoted
+  tmpfilesPath =
+    rule:
+    let
+      words = builtins.match "[[:space:]]*[^[:space:]]+[[:space:]]+\"?([^[:space:]\"]+).*" rule;
+    in
+    if words == null then "" else lib.head words;
+  isProvided =
+    directory: lib.any (path: path == directory || lib.hasPrefix "${directory}/" path) provided;
 in
 {
   config = lib.mkIf cfg.enable {
@@ -58,6 +82,10 @@ in
           message = "hyperhive.subagent.settings.auth_token_file is set; use hyperhive.subagent.authTokenFile, which also hands the token to the daemon as a credential.";
         }
         {
+          assertion = isLoopback || hasToken;
+          message = "hyperhive.subagent.settings.host is ${host}, which others than this machine may reach, and there is no token: whoever reaches the port would command the subagents. Set hyperhive.subagent.authTokenFile, or leave host on the loopback.";
+        }
+        {
           assertion =
             perRun == null
             || cfg.serviceMemoryMax == null
@@ -66,9 +94,11 @@ in
         }
       ];
 
-    # a warning, since accounts can also be made by hand
+    # warnings, since accounts and directories can also be made by hand
     warnings =
-      lib.optional (cfg.user != "root" && !(config.users.users ? ${cfg.user}))
-        "hyperhive.subagent.user is \"${cfg.user}\", and users.users declares no such account; set it to the agent's account, or the unit will not start.";
+      lib.optional (cfg.user != "root" && !lib.any (account: account.name == cfg.user) accounts)
+        "hyperhive.subagent.user is \"${cfg.user}\", and users.users declares no such account; set it to the agent's account, or the unit will not start."
+      ++ lib.optional (cfg.workDir != null && !isProvided cfg.workDir)
+        "hyperhive.subagent.workDir is ${cfg.workDir}, and neither an account's home nor systemd.tmpfiles nor fileSystems provides it; add it to systemd.tmpfiles.settings, or the unit will not start (200/CHDIR) until the directory exists.";
   };
 }

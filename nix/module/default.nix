@@ -3,18 +3,22 @@
 # /etc/hyperhive/extra-mcp.json itself; `withoutTree` for one that declares
 # `hyperhive.mcp.subagentHttpPort` too.
 {
+  lib,
   # pkgs -> the daemon's package
   packageFor,
 }:
 let
   # a key, so that importing a module twice (say as `default` and as `agent`) is importing it once
   withKey = key: imports: {
-    _file = "hive-subagent/nix/module";
+    # for NixOS, and no home-manager or darwin
+    _class = "nixos";
+    _file = ./default.nix;
     key = "hive-subagent#${key}";
     inherit imports;
   };
   withoutTree = withKey "withoutTree" [
-    (import ./options.nix { inherit packageFor; })
+    # not `import`: errors and the manual name the file that declares an option
+    (lib.modules.importApply ./options.nix { inherit packageFor; })
     ./assertions.nix
     ./entry.nix
     ./service.nix

@@ -210,6 +210,17 @@ in
       '';
       description = "Packages, or prefixes with a `bin`, that a subagent's tools are found in.";
     };
+    restartIfChanged = mkOption {
+      type = types.bool;
+      default = true;
+      description = ''
+        Whether `nixos-rebuild switch` restarts a daemon whose unit has changed. A restart ends the
+        runs: they are reported as killed, and `continue` goes on with them. With `false` they live
+        on and so does the daemon of before, with its package, settings and port, until
+        `systemctl restart hive-subagent-daemon.socket hive-subagent-daemon.service`; meanwhile
+        `/etc/hyperhive/extra-mcp.json` is the new configuration's.
+      '';
+    };
     settings = mkOption {
       type = types.submodule { freeformType = json.type; };
       default = { };

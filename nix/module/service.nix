@@ -1,4 +1,4 @@
-# The unit. docs/explanation/unit.md tells how its lines work together.
+# The unit. docs/explanation/unit.md says how its lines work together.
 # Everything is a default: `systemd.services.hive-subagent-daemon.serviceConfig.X = ...` changes X.
 { config, lib, ... }:
 let
@@ -26,7 +26,7 @@ let
     # answered by a restart ...
     Restart = "always";
     RestartSec = 2;
-    # ... but a bad configuration (2) or a taken port (3) stays as it is until somebody mends it
+    # ... but a bad configuration (2) or a taken port (3) stays as it is until somebody fixes it
     RestartPreventExitStatus = "2 3";
 
     # SIGTERM goes to the daemon alone, which ends its children step by step and tells of them;
@@ -102,6 +102,10 @@ let
     ProtectClock = true;
     # processes of other users are not for a subagent to look at
     ProtectProc = "invisible";
+    # processes and threads of all runs together; each run has a limit of its own, 4096. systemd's
+    # default, 15 % of what the kernel allows, can be less than one run's on a small machine, and the
+    # daemon could then start nothing
+    TasksMax = 16384;
     # real-time scheduling could starve the daemon
     RestrictRealtime = true;
     # a filtered call is refused like any other refusal, instead of death by SIGSYS
@@ -152,7 +156,7 @@ in
       # they are read when the daemon starts; a change elsewhere in the file costs no run its life
       restartTriggers = lib.optional (forSubagents != { }) (builtins.toJSON forSubagents);
 
-      inherit (cfg) path;
+      inherit (cfg) path restartIfChanged;
       environment = {
         # a system account has no login shell, and claude's Bash tool takes the one it finds here
         SHELL = lib.mkDefault "/run/current-system/sw/bin/bash";

@@ -2,7 +2,10 @@
 { lib }:
 let
   pkgs = import ./stand-in/pkgs.nix { inherit lib; };
-  modules = import ../../nix/module { packageFor = pkgs: pkgs.hive-subagent; };
+  modules = import ../../nix/module {
+    inherit lib;
+    packageFor = pkgs: pkgs.hive-subagent;
+  };
 in
 rec {
   inherit pkgs modules;
@@ -11,6 +14,7 @@ rec {
   evaluated =
     ours: others:
     lib.evalModules {
+      class = "nixos";
       modules = [
         ours
         ./stand-in/nixos.nix

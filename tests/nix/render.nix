@@ -63,6 +63,7 @@ let
     + lib.concatStrings (
       lib.mapAttrsToList (name: v: "Environment=${builtins.toJSON "${name}=${v}"}\n") environment
     )
+    + lib.optionalString (!service.restartIfChanged) "X-RestartIfChanged=false\n"
     + lines service.serviceConfig
     + ''
 

@@ -20,7 +20,6 @@
   };
   # an agent that names directories or secrets finds them
   systemd.tmpfiles.rules = [
-    "d /home/agent/work 0755 agent users"
     "d /home/agent/.claude 0700 agent users"
   ]
   ++ lib.optional (

@@ -3,10 +3,6 @@
 {
   # the driver's default is to panic, and here a process that is killed for memory is the point
   boot.kernel.sysctl."vm.panic_on_oom" = 0;
-  documentation.nixos = {
-    includeAllModules = true;
-    options.warningsAreErrors = true;
-  };
   # of a scenario whose agents are in containers
   environment.systemPackages = [ pkgs.python3 ];
   virtualisation.memorySize = 1024;

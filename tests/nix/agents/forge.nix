@@ -2,6 +2,11 @@
 {
   networking.hostName = "forge";
   users.users.agent.isNormalUser = true;
+  systemd.tmpfiles.settings.agent."/home/agent/work".d = {
+    user = "agent";
+    group = "users";
+    mode = "0755";
+  };
   hyperhive = {
     subagent = {
       serviceMemoryMax = "400M";

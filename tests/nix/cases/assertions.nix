@@ -188,15 +188,144 @@ in
     ];
   };
 
+  "test a host beyond the loopback is refused without a token" = {
+    expr =
+      map
+        (
+          host:
+          says {
+            hyperhive.subagent.settings = { inherit host; };
+          } == [ ]
+        )
+        [
+          "127.0.0.1"
+          "127.0.0.2"
+          "localhost"
+          "::1"
+          "0.0.0.0"
+          "::"
+          "192.168.1.2"
+          "box.lan"
+          "127.example.org"
+        ];
+    expected = [
+      true
+      true
+      true
+      true
+      false
+      false
+      false
+      false
+      false
+    ];
+  };
+  "test a host beyond the loopback is told what to do" = {
+    expr = says { hyperhive.subagent.settings.host = "0.0.0.0"; };
+    expected = [
+      "hyperhive.subagent.settings.host is 0.0.0.0, which others than this machine may reach, and there is no token: whoever reaches the port would command the subagents. Set hyperhive.subagent.authTokenFile, or leave host on the loopback."
+    ];
+  };
+  "test a host beyond the loopback is taken with a token" = {
+    expr = map says [
+      {
+        hyperhive.subagent.settings.host = "0.0.0.0";
+        hyperhive.subagent.authTokenFile = "/run/secrets/token";
+      }
+      {
+        hyperhive.subagent.settings.host = "0.0.0.0";
+        systemd.services.hive-subagent-daemon.environment.HIVE_SUBAGENT_AUTH_TOKEN_FILE = "/run/t";
+      }
+    ];
+    expected = [
+      [ ]
+      [ ]
+    ];
+  };
+
   "test an account that nobody declares is warned of" = {
     expr = (scout { hyperhive.subagent.user = "nobody-here"; }).warnings;
     expected = [
       "hyperhive.subagent.user is \"nobody-here\", and users.users declares no such account; set it to the agent's account, or the unit will not start."
     ];
   };
+  "test an account is known by its name, whatever its attribute is called" = {
+    expr =
+      map
+        (
+          user:
+          (scout {
+            users.users.worker.name = "scout-worker";
+            hyperhive.subagent = { inherit user; };
+          }).warnings == [ ]
+        )
+        [
+          "scout-worker"
+          "worker"
+        ];
+    expected = [
+      true
+      false
+    ];
+  };
   "test root needs no declaration" = {
     expr = (scout { hyperhive.subagent.user = "root"; }).warnings;
     expected = [ ];
+  };
+
+  "test a work directory that nothing provides is warned of" = {
+    expr = (scout { hyperhive.subagent.workDir = "/srv/work"; }).warnings;
+    expected = [
+      "hyperhive.subagent.workDir is /srv/work, and neither an account's home nor systemd.tmpfiles nor fileSystems provides it; add it to systemd.tmpfiles.settings, or the unit will not start (200/CHDIR) until the directory exists."
+    ];
+  };
+  "test a work directory that is provided is not warned of" = {
+    expr =
+      map
+        (
+          more:
+          (scout [
+            { hyperhive.subagent.workDir = lib.mkDefault "/srv/work"; }
+            more
+          ]).warnings
+        )
+        [
+          { hyperhive.subagent.workDir = "/home/agent"; }
+          {
+            users.users.worker = {
+              createHome = true;
+              home = "/srv/work";
+            };
+          }
+          { systemd.tmpfiles.rules = [ "d /srv/work 0755 agent users" ]; }
+          { systemd.tmpfiles.rules = [ ''d "/srv/work" 0755 agent users'' ]; }
+          { systemd.tmpfiles.settings.any."/srv/work/deeper".d = { }; }
+          { fileSystems."/srv/work".device = "/dev/sdb"; }
+        ];
+    expected = lib.replicate 6 [ ];
+  };
+  "test a work directory beside what is provided is warned of" = {
+    expr =
+      map
+        (
+          more:
+          lib.length
+            (scout [
+              { hyperhive.subagent.workDir = "/srv/work"; }
+              more
+            ]).warnings
+        )
+        [
+          { systemd.tmpfiles.rules = [ "d /srv/workshop 0755 agent users" ]; }
+          { systemd.tmpfiles.settings.any."/srv".d = { }; }
+          {
+            users.users.worker = {
+              createHome = false;
+              home = "/srv/work";
+            };
+          }
+        ];
+    expected = lib.replicate 3 1;
   };
 
   "test a sink that is neither a directory nor a socket does not evaluate" = {

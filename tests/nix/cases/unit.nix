@@ -199,4 +199,19 @@ in
       [ ]
     ];
   };
+
+  "test an operator can keep runs over a rebuild" = {
+    expr = map (ours: (unit ours).restartIfChanged) [
+      { }
+      { restartIfChanged = false; }
+    ];
+    expected = [
+      true
+      false
+    ];
+  };
+  "test the unit may have more processes than one run" = {
+    expr = line "TasksMax" { };
+    expected = 16384;
+  };
 }

@@ -37,6 +37,10 @@ let
         type = types.attrsOf (types.nullOr (types.either types.str types.path));
         default = { };
       };
+      restartIfChanged = mkOption {
+        type = types.bool;
+        default = true;
+      };
       startLimitIntervalSec = mkOption { type = types.int; };
       startLimitBurst = mkOption { type = types.int; };
       unitConfig = section;
@@ -53,6 +57,35 @@ let
       socketConfig = section;
     };
   };
+  # as nixos/modules/config/users-groups.nix has it, as far as the module reads it
+  user = types.submodule (
+    { config, name, ... }:
+    {
+      freeformType = types.attrsOf types.anything;
+      options = {
+        name = mkOption {
+          type = types.str;
+          default = name;
+        };
+        isNormalUser = mkOption {
+          type = types.bool;
+          default = false;
+        };
+        home = mkOption {
+          type = types.str;
+          default = if config.isNormalUser then "/home/${config.name}" else "/var/empty";
+        };
+        createHome = mkOption {
+          type = types.bool;
+          default = config.isNormalUser;
+        };
+      };
+    }
+  );
+  anything = mkOption {
+    type = types.attrsOf types.anything;
+    default = { };
+  };
 in
 {
   options = {
@@ -68,8 +101,13 @@ in
       default = "nixos";
     };
     users.users = mkOption {
-      type = types.attrsOf (types.submodule { freeformType = types.attrsOf types.anything; });
+      type = types.attrsOf user;
       default = { };
+    };
+    fileSystems = anything;
+    systemd.tmpfiles = {
+      rules = list types.str;
+      settings = anything;
     };
     environment.etc = mkOption {
       type = types.attrsOf (
