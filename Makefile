@@ -30,10 +30,13 @@ demo: setup
 test: setup
 	cd python && ../$(BIN)/python -m pytest -c pyproject.toml -n $(JOBS) --dist loadfile $(ARGS)
 
+# others where those of pip do not run, as in the flake's devShell
+RUFF ?= $(BIN)/ruff
+MYPY ?= ../$(BIN)/mypy
 lint: setup
-	$(BIN)/ruff check --config python/pyproject.toml .
-	$(BIN)/ruff format --check --config python/pyproject.toml .
-	cd python && ../$(BIN)/mypy src ../tests ../chaos ../bench
+	$(RUFF) check --config python/pyproject.toml .
+	$(RUFF) format --check --config python/pyproject.toml .
+	cd python && $(MYPY) src ../tests ../chaos ../bench
 	cd python && ../$(BIN)/lint-imports
 	$(BIN)/python tests/absolute_paths.py
 
@@ -78,9 +81,9 @@ nix-build-check: setup
 	JOBS=$(JOBS) PYTHON=$(BIN)/python tests/nix/build/run $(ARGS)
 
 # SCENARIOS="stop oom" picks some; with FAULTS=1 each is played with faults that it has to notice; the
-# first run makes the image (a minute), later ones reuse it
+# first run makes the image (a minute), later ones reuse it; VM_BACKEND=nixos plays NixOS tests
 vm-test:
-	PYTHON=$(PYTHON) vm-tests/debian/run $(if $(FAULTS),--faults) $(SCENARIOS)
+	PYTHON=$(PYTHON) vm-tests/run $(if $(FAULTS),--faults) $(SCENARIOS)
 
 clean:
 	rm -rf .venv .cache

@@ -51,17 +51,33 @@
 
       checks = eachSystem (pkgs: system: import ./nix/checks.nix { inherit self pkgs system; });
 
+      # `make lint`, `make test` and `make vm-test` as anywhere else. What pip brings is made for
+      # other systems: programs of it do not start on NixOS, and modules look for libgcc.
       devShells = eachSystem (
         pkgs: _: {
           default = pkgs.mkShellNoCC {
             packages = [
+              pkgs.gitMinimal
               pkgs.gnumake
+              pkgs.mypy
               pkgs.nixfmt-tree
+              pkgs.perl
+              pkgs.procps
               pkgs.python3
+              pkgs.ruff
             ];
+            LD_LIBRARY_PATH = lib.makeLibraryPath [ pkgs.stdenv.cc.cc ];
+            MYPY = "mypy --python-executable ../.venv/bin/python";
+            RUFF = "ruff";
+            VM_BACKEND = "nixos";
           };
         }
       );
+
+      templates.default = {
+        path = ./templates/agent;
+        description = "A NixOS host whose agent can run subagents";
+      };
 
       formatter = eachSystem (pkgs: _: pkgs.nixfmt-tree);
     };

@@ -82,6 +82,7 @@ in
     touch $out
   '';
 }
+// lib.mapAttrs' (name: lib.nameValuePair "package-${name}") self.packages.${system}.default.tests
 // lib.mapAttrs' (name: lib.nameValuePair "vm-${name}") (
   import ../vm-tests/nixos { inherit self pkgs system; }
 )

@@ -5,7 +5,15 @@ let
     self = python;
     packageOverrides = import ./python/overrides.nix;
   };
-  hive-subagent = python.pkgs.callPackage ./package.nix { };
+  hive-subagent = python.pkgs.callPackage ./package.nix { inherit tests; };
+
+  # the package as its users have it: built, and started by name
+  tests = {
+    version = prev.testers.testVersion { package = hive-subagent; };
+    demo = prev.runCommand "hive-subagent-demo" { } ''
+      ${hive-subagent}/bin/hive-subagent-demo | tee $out
+    '';
+  };
 in
 {
   inherit hive-subagent;

@@ -15,6 +15,8 @@
   perl,
   procps,
   util-linux,
+  # of the built package: name -> derivation
+  tests ? { },
 }:
 
 let
@@ -66,6 +68,7 @@ buildPythonApplication {
   postInstall = ''
     mkdir -p $out/share/hive-subagent
     cp -r ../docs/skills $out/share/hive-subagent/skills
+    install -Dm644 -t $out/share/doc/hive-subagent ../README.md ../CHANGELOG.md ../LICENSE
     cp src/hive_subagent_hook/main.py $out/share/hive-subagent/hook.py
   '';
 
@@ -98,10 +101,16 @@ buildPythonApplication {
 
   pythonImportsCheck = [ "hive_subagent" ];
 
+  passthru = { inherit tests; };
+
+  # homepage and changelog are those of the Python project, once it names its address
   meta = {
     inherit (project) description;
+    maintainers = [ ];
     license = lib.licenses.mit;
     mainProgram = "hive-subagent-daemon";
     platforms = lib.platforms.linux;
-  };
+  }
+  // lib.optionalAttrs (project ? urls.Homepage) { homepage = project.urls.Homepage; }
+  // lib.optionalAttrs (project ? urls.Changelog) { changelog = project.urls.Changelog; };
 }

@@ -26,7 +26,18 @@ let
     function (builtins.intersectAttrs (lib.functionArgs function) set // args);
 
   build =
-    args: named "${args.pname}-${args.version}" { inherit (args) pname version src meta; };
+    args:
+    named "${args.pname}-${args.version}" (
+      {
+        inherit (args)
+          pname
+          version
+          src
+          meta
+          ;
+      }
+      // (args.passthru or { })
+    );
   # the Python packages that ours name, of the versions that the locked nixpkgs is said to have
   pythonPackages =
     overrides:
@@ -75,7 +86,10 @@ let
     inherit lib;
     inherit (self) outPath;
     path = self.outPath;
-    stdenv.hostPlatform = { inherit system; };
+    stdenv = {
+      hostPlatform = { inherit system; };
+      cc.cc = named "gcc" { };
+    };
     callPackage = callWith pkgs;
     fetchFromGitHub = args: named "source" args;
     formats.json = (import ./stand-in-pkgs.nix { inherit lib; }).formats.json;
@@ -89,6 +103,7 @@ let
       name: env: script:
       assert !(env ? actual && builtins.hasContext env.actual);
       named name (env // { inherit script; });
+    testers.testVersion = { package }: named "test-version" { inherit package; };
     testers.runNixOSTest =
       module:
       assert lib.all (m: lib.isAttrs m || lib.isFunction m || lib.pathExists m) (
@@ -103,10 +118,12 @@ let
     "claude-code"
     "gitMinimal"
     "gnumake"
+    "mypy"
     "nixfmt"
     "nixfmt-tree"
     "perl"
     "procps"
+    "ruff"
     "util-linux"
   ] (name: named name { });
 in
