@@ -36,7 +36,7 @@ MYPY ?= ../$(BIN)/mypy
 lint: setup
 	$(RUFF) check --config python/pyproject.toml .
 	$(RUFF) format --check --config python/pyproject.toml .
-	cd python && $(MYPY) src ../tests ../chaos ../bench
+	cd python && $(MYPY) src ../tests ../chaos ../bench ../examples
 	cd python && ../$(BIN)/lint-imports
 	$(BIN)/python tests/absolute_paths.py
 

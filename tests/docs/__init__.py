@@ -1,0 +1,1 @@
+"""The commands of the pages, executed as a reader would."""
