@@ -4,6 +4,7 @@
   hatchling,
   anyio,
   mcp,
+  msgspec,
   pydantic,
   pydantic-settings,
   starlette,
@@ -48,6 +49,7 @@ buildPythonApplication {
   dependencies = [
     anyio
     mcp
+    msgspec
     pydantic
     pydantic-settings
     starlette

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.batches import batch_of
 
 from hive_subagent.claude.answers import MOST_ANSWERS, MOST_LINES, Answer
 from hive_subagent.claude.conversation import Conversation
@@ -18,7 +19,7 @@ BOTH = pytest.mark.parametrize("version", ["2.1.332", "2.1.197"])
 def heard(version: str, case: str) -> Conversation:
     conversation = Conversation()
     conversation.sent("m")
-    conversation.block((SAMPLES / version / f"{case}.jsonl").read_bytes())
+    conversation.take(batch_of((SAMPLES / version / f"{case}.jsonl").read_bytes()))
     return conversation
 
 
@@ -49,9 +50,9 @@ def answers(*events: dict[str, Any]) -> list[Answer]:
     """What comes of these lines, which is the same whether they come one by one or at once."""
     at_once, stepwise = Conversation(), Conversation()
     at_once.begun = stepwise.begun = True
-    at_once.block(lines(*events))
+    at_once.take(batch_of(lines(*events)))
     for event in events:
-        stepwise.block(lines(event))
+        stepwise.take(batch_of(lines(event)))
     assert at_once.spoken.answers == stepwise.spoken.answers
     return at_once.spoken.answers
 
@@ -150,13 +151,13 @@ def test_text_that_looks_like_a_result_is_none() -> None:
 def test_what_is_kept_is_bounded() -> None:
     conversation = Conversation()
     conversation.begun = True
-    conversation.block(lines(*(said("x", id=str(n)) for n in range(2 * MOST_LINES))))
+    conversation.take(batch_of(lines(*(said("x", id=str(n)) for n in range(2 * MOST_LINES)))))
     assert len(conversation.spoken._lines) == MOST_LINES
     big = "y" * (1 << 20)
-    conversation.block(lines(*(said(big, id=str(n)) for n in range(40))))
+    conversation.take(batch_of(lines(*(said(big, id=str(n)) for n in range(40)))))
     assert sum(map(len, conversation.spoken._lines)) <= 16 * (1 << 20)
     for n in range(MOST_ANSWERS + 1):
-        conversation.block(lines(result(str(n))))
+        conversation.take(batch_of(lines(result(str(n)))))
     assert len(conversation.spoken.answers) == MOST_ANSWERS
     assert conversation.spoken.answers[-1] == Answer(str(MOST_ANSWERS))
 
@@ -164,5 +165,5 @@ def test_what_is_kept_is_bounded() -> None:
 def test_the_last_text_of_a_turn_is_known_while_it_goes_on() -> None:
     conversation = Conversation()
     assert conversation.last_text == ""
-    conversation.block(lines(said("one"), used(), said("two", id="m2")))
+    conversation.take(batch_of(lines(said("one"), used(), said("two", id="m2"))))
     assert conversation.last_text == "two"

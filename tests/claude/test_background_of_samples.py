@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.batches import batch_of
 
 from hive_subagent.claude import protocol
 from hive_subagent.claude.background import Background
@@ -37,7 +38,7 @@ def played(lines: list[bytes]) -> tuple[Conversation, Stages]:
         conversation.sent(event["uuid"])
     stages: Stages = []
     for line in lines:
-        conversation.block(line)
+        conversation.take(batch_of(line))
         # no line in between makes it look as if the turn had failed
         message = conversation.message
         assert message is None or message.result is None or is_answer(message.result)
@@ -207,7 +208,7 @@ def test_it_is_the_same_without_hooks_and_in_one_block(version: str, case: str) 
     whole = Conversation()
     for event in filter(is_ours, filter(None, map(protocol.parse, lines))):
         whole.sent(event["uuid"])
-    whole.block(b"".join(lines))
+    whole.take(batch_of(b"".join(lines)))
     stepwise, stages = played(lines)
     assert whole.phase is stages[-1][0]
     assert whole.spoken.answers == stepwise.spoken.answers

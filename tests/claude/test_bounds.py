@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
@@ -19,6 +18,7 @@ from hive_subagent.claude.hooks import Say
 from hive_subagent.claude.invocation import Invocation
 from hive_subagent.claude.pipes import Stdout
 from hive_subagent.claude.process import RunningClaude
+from hive_subagent.claude.stream import Batch
 
 MIB = 1024 * 1024
 
@@ -45,7 +45,7 @@ class Answers:
     def sent(self, message: object) -> None:
         return None
 
-    def hear(self, *events: Mapping[str, Any]) -> None:
+    def hear(self, batch: Batch) -> None:
         return None
 
 

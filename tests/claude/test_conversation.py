@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.batches import batch_of
 
 from hive_subagent.claude.conversation import Conversation
 
@@ -26,7 +27,7 @@ class Clock:
 
 def say(conversation: Conversation, *events: dict[str, Any]) -> None:
     for event in events:
-        conversation.block(json.dumps(event).encode() + b"\n")
+        conversation.take(batch_of(json.dumps(event).encode() + b"\n"))
 
 
 def replay(uuid: str) -> dict[str, Any]:
@@ -128,7 +129,7 @@ def test_every_line_is_a_sign_of_life_whatever_it_says() -> None:
     conversation = Conversation(clock=clock)
     for line in (b"plain text\n", b'{"type":"brand_new"}\n', b'{"half\n', b"\xff\n", b"\n"):
         clock.now += 10
-        conversation.block(line)
+        conversation.take(batch_of(line))
         assert conversation.last_line_at == clock.now
     assert conversation.lines == 5
 
@@ -175,7 +176,7 @@ def test_the_two_versions_are_told_apart_by_what_their_cost_counts() -> None:
         conversation = Conversation()
         conversation.sent("")
         data = (SAMPLES / version / "stream-input-two-turns.jsonl").read_bytes()
-        conversation.block(data)
+        conversation.take(batch_of(data))
         assert conversation.cost_total is not None
         assert conversation.cost_is_of_the_session is of_the_session
 
@@ -214,9 +215,9 @@ def test_a_refusal_by_the_api_is_told_until_anything_else_is_said() -> None:
 def test_a_refusal_is_over_where_the_same_block_goes_on() -> None:
     lines = [retry(), {"type": "stream_event"}]
     conversation = Conversation(begun=True)
-    conversation.block(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    conversation.take(batch_of(b"".join(json.dumps(line).encode() + b"\n" for line in lines)))
     assert conversation.api_retry is None
-    conversation.block(b"".join(json.dumps(line).encode() + b"\n" for line in lines[::-1]))
+    conversation.take(batch_of(b"".join(json.dumps(line).encode() + b"\n" for line in lines[::-1])))
     assert conversation.api_retry is not None
 
 
@@ -258,7 +259,7 @@ EVENT = st.fixed_dictionaries(
 @given(st.lists(EVENT, max_size=4))
 def test_absurd_values_cost_neither_the_run_nor_its_state(events: list[dict[str, Any]]) -> None:
     """R3."""
-    conversation = Conversation(hear=lambda *heard: None)
+    conversation = Conversation()
     conversation.sent("m1")
     say(conversation, *events)
     for told in (conversation.api_retry, conversation.open_tool):

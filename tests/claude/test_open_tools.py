@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
+from support.batches import batch_of
 
 from hive_subagent.claude.conversation import Conversation
 from hive_subagent.claude.open_tools import HEAD_LIMIT, head_of
@@ -22,7 +23,7 @@ def opened(given: Any, name: str = "Bash", **more: Any) -> bytes:
 def test_the_open_tool_says_what_it_was_called_with() -> None:
     """Issue 9, 33."""
     conversation = Conversation()
-    conversation.block(opened({"command": "make test\nmake lint", "description": "check"}))
+    conversation.take(batch_of(opened({"command": "make test\nmake lint", "description": "check"})))
     assert conversation.open_tool is not None
     assert conversation.open_tool.name == "Bash"
     assert conversation.open_tool.input == r"make test\nmake lint"
@@ -30,7 +31,7 @@ def test_the_open_tool_says_what_it_was_called_with() -> None:
 
 def test_a_call_of_a_subagents_subagent_is_not_told() -> None:
     conversation = Conversation()
-    conversation.block(opened({"command": "x"}, parent_tool_use_id="t0"))
+    conversation.take(batch_of(opened({"command": "x"}, parent_tool_use_id="t0")))
     assert conversation.open_tool is None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.batches import batch_of
 
 from hive_subagent.claude.conversation import Conversation
 from hive_subagent.claude.outcome import Completed, Exit, Failed, Killed, Outcome, decide
@@ -232,7 +233,7 @@ def test_an_arbitrary_stream_is_never_finished_without_a_completed_result(
     conversation = Conversation()
     message = conversation.sent("ours")
     for line in raw:
-        conversation.block(line + b"\n")
+        conversation.take(batch_of(line + b"\n"))
     outcome = decide(message.result, Exit(code))
     completed = any(
         event.get("type") == "result"

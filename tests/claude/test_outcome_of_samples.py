@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.batches import batch_of
 
 from hive_subagent.claude import protocol
 from hive_subagent.claude.conversation import Conversation
@@ -75,7 +76,7 @@ def first_turn_of(sample: Path) -> Outcome:
     ]
     conversation = Conversation()
     message = conversation.sent(replayed[0] if replayed else "")
-    conversation.block(data[: data.rfind(b"\n") + 1])
+    conversation.take(batch_of(data[: data.rfind(b"\n") + 1]))
     return decide(message.result, Exit(_EXITS.get(sample.stem, 0)))
 
 

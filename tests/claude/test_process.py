@@ -17,6 +17,7 @@ from hive_subagent.claude.invocation import Invocation
 from hive_subagent.claude.outcome import Exit
 from hive_subagent.claude.pipes import STDERR_KEPT
 from hive_subagent.claude.process import RunningClaude, SpawnFailed
+from hive_subagent.claude.stream import Batch
 
 BOUND_S = 20.0
 
@@ -174,10 +175,10 @@ async def test_a_reader_that_breaks_says_so_and_wakes_who_waits() -> None:
     """R2."""
     async with child(SAY + "sys.stdin.readline()\nsay(type='system')\nsys.stdin.read()") as claude:
 
-        def broken(block: bytes) -> None:
+        def broken(batch: Batch) -> None:
             raise MemoryError("no room")
 
-        claude.conversation.block = broken  # type: ignore[method-assign]
+        claude.conversation.take = broken  # type: ignore[method-assign]
         assert await claude.answered(claude.send("go")) is None
         assert claude.broken is not None
         assert "no room" in claude.broken

@@ -39,27 +39,3 @@ def test_any_other_prompt_is_sent_as_it_is(text: str) -> None:
 def test_a_line_that_is_no_object_is_no_event(line: bytes) -> None:
     """R3."""
     assert protocol.parse(line) is None
-
-
-_TEXTS = st.sampled_from(
-    [
-        '{"type":"result"}',
-        '{"content":[{"type": "tool_use"}]}',
-        '{"text":"he said \\"result\\""}',
-        '{"isReplay":true}',
-        '{"type":"assistant"}',
-        '{"type":"assistant","message":{"content":[{"type":"tool_use"}]}}',
-        '{"type":"assistant","message":{"content":[{"type":"text","text":"\\"tool_use\\""}]}}',
-        "",
-        '{"subtype":"init"}',
-        '"tool_result" "result"',
-    ]
-)
-
-
-@given(st.lists(_TEXTS, max_size=20))
-def test_all_lines_tell_something_but_what_the_model_says_without_a_tool(lines: list[str]) -> None:
-    said = [line.startswith('{"type":"assistant"') and '"tool_use"' not in line for line in lines]
-    expected = [line.encode() for line, idle in zip(lines, said, strict=True) if not idle]
-    every = [line.encode() for line in lines]
-    assert protocol.telling_lines(b"\n".join(every), every) == expected

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from support.batches import batch_of
 
 from hive_subagent.claude import transcripts
 from hive_subagent.claude.conversation import Conversation
@@ -16,7 +17,7 @@ ABORTED = {"type": "result", "is_error": True, "terminal_reason": "aborted_tools
 
 def say(conversation: Conversation, *events: dict[str, Any]) -> None:
     for event in events:
-        conversation.block(json.dumps(event).encode() + b"\n")
+        conversation.take(batch_of(json.dumps(event).encode() + b"\n"))
 
 
 def replay(uuid: str) -> dict[str, Any]:

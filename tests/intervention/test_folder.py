@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support import processes
+from support.batches import batch_of_events
 from support.daemon import Daemon
 from support.stub import script
 
@@ -90,7 +91,7 @@ async def test_a_folder_that_was_removed_and_made_again_is_watched_anew(tmp_path
     )
     shutil.rmtree(made.directory)
     made.attend()
-    made.hear({"type": "result", "subtype": "success"})
+    made.hear(batch_of_events({"type": "result", "subtype": "success"}))
     assert not made.directory.exists()
     made.directory.mkdir()
     move_in(made.directory, "_keyinfo.txt", "lay there")

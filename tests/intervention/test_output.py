@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.batches import batch_of_events
 
+from hive_subagent.claude.conversation import Conversation
 from hive_subagent.intervention import output as module
 from hive_subagent.intervention.folder import Folder
-from hive_subagent.intervention.output import LINE_LIMIT, Output, _on_one_line
+from hive_subagent.intervention.output import LINE_LIMIT, Output
 
 
 def spoken(*parts: dict[str, Any], kind: str = "assistant", **more: Any) -> dict[str, Any]:
@@ -19,9 +22,10 @@ def spoken(*parts: dict[str, Any], kind: str = "assistant", **more: Any) -> dict
 
 
 def said_in(tmp_path: Path, *events: dict[str, Any]) -> list[str]:
-    output = Output(Folder(tmp_path))
+    conversation = Conversation()
+    conversation.stream.follow(Output(Folder(tmp_path)).hear)
     for event in events:
-        output.hear(event)
+        conversation.take(batch_of_events(event))
     file = tmp_path / "output.txt"
     lines = file.read_text().splitlines() if file.exists() else []
     return [line[len("00:00:00 ") :] for line in lines]
@@ -50,12 +54,29 @@ def test_a_subagents_words_and_our_own_are_left_out(tmp_path: Path) -> None:
     assert said_in(tmp_path, inner, ours) == []
 
 
-@given(st.text())
-def test_whatever_is_said_stays_on_one_line_of_bounded_size(text: str) -> None:
-    line = _on_one_line(text + "\ud800")
-    assert "\n" not in line
-    assert "\r" not in line
-    assert len(line.encode()) <= LINE_LIMIT
+def shown(line: str) -> str:
+    """How a line stands in the file, character by character."""
+    cut = line[:LINE_LIMIT].replace("\\", "\\\\").encode("utf-16", "surrogatepass")
+    escaped = "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode()
+        for c in cut.decode("utf-16", "replace")
+    )
+    return escaped.encode()[:LINE_LIMIT].decode(errors="ignore")
+
+
+PIECES = st.text() | st.sampled_from(["\n", "\\", "\x7f", "\x00", "é", "x" * LINE_LIMIT])
+
+
+@given(st.lists(st.lists(PIECES, max_size=3).map("".join), min_size=1, max_size=4))
+def test_whatever_is_said_each_stays_on_one_line_of_bounded_size(texts: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as root:
+        folder = Path(root) / "channels" / "name"
+        folder.parent.mkdir()
+        said = [spoken({"type": "text", "text": text}) for text in texts]
+        Output(Folder(folder)).hear(batch_of_events(*said))
+        data = (folder / "output.txt").read_bytes()
+    lines = [line[len(b"00:00:00 ") :].decode() for line in data.split(b"\n")[:-1]]
+    assert lines == [shown(f"says: {text}") for text in texts]
 
 
 def test_a_malformed_event_costs_nothing(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.batches import batch_of
 
 from hive_subagent.claude import hooks
 from hive_subagent.claude.conversation import Message
@@ -195,7 +196,7 @@ def test_a_stop_that_was_heard_is_told_of_unless_its_run_ends_by_it() -> None:
         put(queue, "stop", "enough")
         assert queue.at_step() is not None
         read(queue)
-        queue.hear({})
+        queue.hear(batch_of(b"{}\n"))
         # whoever dies now dies with it
         assert written[-1] == ["enough"]
         assert [] not in written
@@ -234,9 +235,9 @@ def test_what_is_undelivered_is_written_down_whenever_it_changes() -> None:
     queue.preface()
     message = Message("m")
     queue.sent(message)
-    queue.hear({})
+    queue.hear(batch_of(b"{}\n"))
     message.consumed = True
-    queue.hear({})
+    queue.hear(batch_of(b"{}\n"))
     queue.leave()
     assert written == [["old", "new"], ["old", "new"], []]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from support.batches import batch_of
 
 from hive_subagent.claude.conversation import Message
 from hive_subagent.claude.hooks import TEXT_LIMIT, Prompt, Say
@@ -67,7 +68,7 @@ class OneRunAfterAnother(RuleBasedStateMachine):
             message.consumed = True
             self.took(text)
         self.sent.clear()
-        self.queue.hear({})
+        self.queue.hear(batch_of(b"{}\n"))
 
     @rule()
     def claude_drops_what_it_has_not_read(self) -> None:

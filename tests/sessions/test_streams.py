@@ -13,6 +13,7 @@ from support.stub import HANG, NEW, OLD, bash, script, text
 
 from hive_subagent.claude import framing
 from hive_subagent.claude.pipes import STDERR_KEPT
+from hive_subagent.claude.stream import Batch
 
 MIB = 1024 * 1024
 
@@ -75,10 +76,10 @@ async def test_a_reader_that_breaks_ends_the_run_as_failed_and_the_session_goes_
     assert live.run.claude is not None
     conversation = live.run.claude.conversation
 
-    def broken(block: bytes) -> None:
+    def broken(batch: Batch) -> None:
         raise MemoryError("no room")
 
-    conversation.block = broken  # type: ignore[method-assign]
+    conversation.take = broken  # type: ignore[method-assign]
     gate.touch()
     view = await home.ended()
     assert view.state == "failed"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hive_subagent.claude import protocol
+from hive_subagent.claude.stream import BORDER
 
 MOST_LINES = 256
 """Lines that are kept: those of the final message, and what was said before it."""
@@ -111,7 +112,7 @@ class Spoken:
         """The messages in the kept lines, the last first."""
         said: _Said | None = None
         for line in reversed(self._lines):
-            if line is protocol.BORDER:
+            if line is BORDER:
                 if said is not None:
                     said.after_border = True
                 continue

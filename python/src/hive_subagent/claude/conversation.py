@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any
 
-from hive_subagent.claude import protocol
+from hive_subagent.claude import bounds
 from hive_subagent.claude.answers import Spoken
 from hive_subagent.claude.background import Background
 from hive_subagent.claude.failures import resets_at
@@ -23,9 +22,8 @@ from hive_subagent.claude.outcome import (
 )
 from hive_subagent.claude.retries import number, retry_of
 from hive_subagent.claude.stop_hooks import StopHooks
+from hive_subagent.claude.stream import Batch, Event, Stream
 from hive_subagent.models.session import ApiRetry, OpenTool
-
-Event = Mapping[str, Any]
 
 
 class Phase(Enum):
@@ -55,11 +53,12 @@ class Message:
 
 @dataclass
 class Conversation:
-    """Feed it blocks of lines; it keeps what a run has to know.
+    """Feed it batches of lines; it keeps what a run has to know.
 
     Liveness counts lines, not meanings: any line moves `last_line_at` (monotonic seconds).
     `on_change` is called after each line that may matter to somebody who waits, `on_request` for
-    each control request of claude's, `hear` with all that came in one go. `message` is the one sent
+    each control request of claude's. `stream` has all that came in one go, once it was taken in
+    here. `message` is the one sent
     last: it is the one that a result can answer. `stopping` says that the turn is being ended for
     good: what is said of that is no answer. `closed` says that no more of our messages come: what
     claude does from there on by itself adds answers, and changes nothing of how the turn ended.
@@ -69,7 +68,7 @@ class Conversation:
 
     on_change: Callable[[], None] = lambda: None
     on_request: Callable[[str, Event], None] = lambda request_id, request: None
-    hear: Callable[[*tuple[Event, ...]], None] | None = None
+    stream: Stream = field(default_factory=Stream)
     message: Message | None = None
     stopping: bool = False
     closed: bool = False
@@ -90,7 +89,6 @@ class Conversation:
     _working: bool = False
     _continues: bool = False
     _retry: tuple[Event, float] | None = None
-    _heard: list[Event] = field(default_factory=list)
     _unread: dict[str, Message] = field(default_factory=dict)
     _replays: bool = False
     _answers: dict[str, Message] = field(default_factory=dict)
@@ -114,28 +112,29 @@ class Conversation:
         self._answers[request_id] = Message(uuid)
         return self._answers[request_id]
 
-    def block(self, block: bytes) -> None:
-        """Take in whole lines, each with its line end."""
+    def take(self, batch: Batch) -> None:
+        """Take in what came in one go, then hand it to those who follow. Raises Excess."""
         self.alive()
-        lines = block.split(b"\n")
-        lines.pop()
+        lines = batch.lines
         self.lines += len(lines)
-        everything = not self.begun or self.hear is not None
-        if protocol.holds_result(block):
+        for line in lines:
+            if len(line) > bounds.LARGE:  # followers read lines that are not parsed here
+                bounds.check_values(line)
+        # whatever the agent says next shows that it has read what it was answered
+        everything = not self.begun or bool(self._answers)
+        if batch.has_result:
             # it is answered by what was said before it
-            for line in lines:
-                self.spoken.keep(protocol.spoken_lines(line, (line,)))
-                if everything or protocol.tells(line):
-                    self._line(line)
+            for index, alone in enumerate(batch.each()):
+                self.spoken.keep(alone.spoken)
+                if everything or alone.telling:
+                    self._event(batch.event(index))
         else:
-            self.spoken.keep(protocol.spoken_lines(block, lines))
-            for line in lines if everything else protocol.telling_lines(block, lines):
-                self._line(line)
+            self.spoken.keep(batch.spoken)
+            for index in range(len(lines)) if everything else batch.telling:
+                self._event(batch.event(index))
         if b'"api_retry"' not in lines[-1]:
             self._retry = None
-        if self.hear is not None:
-            heard, self._heard = self._heard, []
-            self.hear(*heard)
+        self.stream.publish(batch)
 
     def alive(self) -> None:
         """Something moved, whatever it was."""
@@ -173,8 +172,7 @@ class Conversation:
         event, since = self._retry
         return retry_of(event, age_s=self.clock() - since)
 
-    def _line(self, line: bytes) -> None:
-        event = protocol.parse(line) if line else None
+    def _event(self, event: Event | None) -> None:
         if event is None:
             return
         # whatever else is said means that the API has answered, or is not asked again
@@ -194,8 +192,6 @@ class Conversation:
             self._receipt(event)
         elif kind in ("assistant", "user"):
             self._turn(event)
-        if self.hear is not None:
-            self._heard.append(event)
         self.on_change()
 
     def _system(self, event: Event) -> None:

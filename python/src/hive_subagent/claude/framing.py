@@ -1,7 +1,6 @@
 """Bytes to whole lines, with a cap.
 
 Cuts at `\\n` only: claude prints U+0085 raw, which `str.splitlines` would take for a line end.
-Lines are handed on as one block, since most of them are never looked at one by one.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ HEAD = 32
 
 
 class LineFramer:
-    """Cuts a stream into blocks of whole lines; never raises, whatever the bytes are."""
+    """Cuts a stream into whole lines; never raises, whatever the bytes are."""
 
     def __init__(self, *, max_line: int = MAX_LINE) -> None:
         self._max_line = max_line
@@ -29,27 +28,25 @@ class LineFramer:
         """The unfinished last line so far."""
         return b"".join(self._held)
 
-    def feed(self, data: bytes) -> bytes:
-        """The lines that `data` completes, each with its line end; empty when it completes none."""
-        first_end = data.find(b"\n")
-        if first_end < 0:
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that `data` completes, without their line ends."""
+        if b"\n" not in data:
             self._hold(data)
-            return b""
+            return []
+        lines = data.split(b"\n")
+        tail = lines.pop()
         if self._skipping:
-            data = data[first_end + 1 :]
+            del lines[0]
             self._skipping = False
-        elif self._size + first_end > self._max_line:
-            self._drop(data)
-            data = data[first_end + 1 :]
-        last_end = data.rfind(b"\n")
-        block, tail = data[: last_end + 1], data[last_end + 1 :]
-        if self._size and block:
-            block = b"".join((*self._held, block))
+        elif self._size + len(lines[0]) > self._max_line:
+            self._drop(lines.pop(0))
+        elif self._size:
+            lines[0] = b"".join((*self._held, lines[0]))
             self._held.clear()
             self._size = 0
         if tail:
             self._hold(tail)
-        return block
+        return lines
 
     def _hold(self, piece: bytes) -> None:
         if self._skipping:

@@ -15,6 +15,7 @@ from hive_subagent.claude import protocol
 
 if TYPE_CHECKING:
     from hive_subagent.claude.conversation import Message
+    from hive_subagent.claude.stream import Batch
 
 TEXT_LIMIT = 10_000
 """UTF-16 units of what a hook may hand over; of more the model sees 2 KB and a file's name."""
@@ -64,8 +65,8 @@ class Steering(Protocol):
     def sent(self, message: Message) -> None:
         """What was answered last went in as `message`."""
 
-    def hear(self, *events: Mapping[str, Any]) -> None:
-        """What claude printed in one go that may be worth telling."""
+    def hear(self, batch: Batch) -> None:
+        """Take note of what claude printed in one go."""
 
 
 def subscribe(request_id: str) -> bytes:

@@ -9,13 +9,18 @@ import sys
 import termios
 from collections.abc import Callable
 from contextlib import suppress
+from typing import IO
 
 from hive_subagent.claude import protocol
 from hive_subagent.claude.bounds import Excess
 from hive_subagent.claude.conversation import Conversation
 from hive_subagent.claude.framing import MAX_LINE, LineFramer
+from hive_subagent.claude.stream import Batch
 
 log = logging.getLogger(__name__)
+
+PIPE_SIZE = 262144
+"""Bytes that asyncio reads at most in one go; the kernel's own default is a quarter of that."""
 
 STDERR_KEPT = 64 * 1024
 """Bytes of the end of stderr that are kept for the error."""
@@ -36,11 +41,11 @@ class Stdout(asyncio.Protocol):
             return
         skipped = self.framer.skipped
         try:
-            block = self.framer.feed(data)
+            lines = self.framer.feed(data)
             if self.framer.skipped > skipped:
                 self._tell_skipped(self.framer.skipped_head)
-            if block:
-                self._conversation.block(block)
+            if lines:
+                self._conversation.take(Batch(lines, data))
             else:
                 self._conversation.alive()
         except Excess as error:
@@ -86,6 +91,13 @@ class Stderr(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.ended = True
         self._changed()
+
+
+def widen(pipe: IO[bytes] | None) -> None:
+    """Let a pipe hold as much as is read in one go, where the kernel allows it."""
+    if pipe is not None:
+        with suppress(OSError):  # a user has a limit for all pipes together
+            fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, PIPE_SIZE)
 
 
 def unread(pipe: int) -> int:

@@ -18,11 +18,12 @@ from collections.abc import Callable, Sequence
 import anyio
 
 from hive_subagent.claude import bounds, hooks, protocol
-from hive_subagent.claude.conversation import Conversation, Event, Message
+from hive_subagent.claude.conversation import Conversation, Message
 from hive_subagent.claude.hooks import Steering
 from hive_subagent.claude.invocation import Invocation
 from hive_subagent.claude.outcome import Exit
-from hive_subagent.claude.pipes import STDERR_KEPT, Stderr, Stdout, unread
+from hive_subagent.claude.pipes import STDERR_KEPT, Stderr, Stdout, unread, widen
+from hive_subagent.claude.stream import Event
 from hive_subagent.errors import SubagentError
 
 log = logging.getLogger(__name__)
@@ -74,6 +75,7 @@ class RunningClaude:
         except OSError as error:
             culprit = error.filename or invocation.argv[0]
             raise SpawnFailed(f"cannot start {culprit}: {error.strerror}") from None
+        widen(process.stdout)
         claude = cls(process)
         with anyio.CancelScope(shield=True):
             await claude._connect()
@@ -108,7 +110,7 @@ class RunningClaude:
             self._write(hooks.reply(request_id, request, steer))
 
         self.conversation.on_request = answer
-        self.conversation.hear = steering.hear
+        self.conversation.stream.follow(steering.hear)
         self._write(hooks.subscribe(str(uuid.uuid4())))
 
     def send(self, text: str, *, cuts: bool = False) -> Message:

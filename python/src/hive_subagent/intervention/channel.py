@@ -12,11 +12,11 @@ import os
 import signal
 import stat
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
+from hive_subagent.claude.stream import Batch
 from hive_subagent.errors import ConfigurationError
 from hive_subagent.intervention.folder import Folder
 from hive_subagent.intervention.intervention import TEXT_LIMIT
@@ -95,9 +95,9 @@ class Channel:
                 self._held_back = before
                 return
 
-    def hear(self, *events: Mapping[str, Any]) -> None:
-        """Tell what claude printed in one go."""
-        self.output.hear(*events)
+    def hear(self, batch: Batch) -> None:
+        """Write down what claude printed in one go."""
+        self.output.hear(batch)
 
     def refuse(self, name: str, reason: str) -> None:
         """Set a file aside that is there already."""

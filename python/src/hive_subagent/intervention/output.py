@@ -6,9 +6,10 @@ import json
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hive_subagent.claude.stream import Batch
 from hive_subagent.intervention.folder import Folder
 from hive_subagent.messages.text import fit
 from hive_subagent.system.private_files import make_ours, open_plainly
@@ -25,6 +26,10 @@ FILE_LIMIT = 4 * 1024 * 1024
 """Bytes after which the file begins anew."""
 
 
+# the line end stands between two lines
+_PLAIN = bytes(range(0x20, 0x7F)) + b"\n"
+
+
 class Output:
     """Appends; what cannot be written is told once in the log and never costs the run."""
 
@@ -32,16 +37,21 @@ class Output:
         self._folder = folder
         self._failed = False
 
-    def hear(self, *events: Mapping[str, Any]) -> None:
-        """Tell what the main agent says and does in these events, with one write."""
-        self.tell(*(line for event in events for line in _lines(event)))
+    def hear(self, batch: Batch) -> None:
+        """Tell what the main agent says and does, with one write."""
+        texts = batch.texts
+        if texts is not None:
+            self.tell(*["says: " + text for text in texts])
+        else:
+            self.tell(*(line for event in batch.events() for line in _lines(event)))
 
     def tell(self, *lines: str) -> None:
         """Append lines, each with the time of day."""
         if not lines:
             return
-        clock = time.strftime("%H:%M:%S")
-        data = "".join(f"{clock} {_on_one_line(line)}\n" for line in lines).encode()
+        clock = time.strftime("%H:%M:%S ").encode()
+        # one replacement in the whole is cheaper than one in each line
+        data = clock + _on_lines(lines).replace(b"\n", b"\n" + clock) + b"\n"
         path = self._folder.path / NAME
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         try:
@@ -87,6 +97,20 @@ def _line(part: Mapping[str, Any], *, speaks: bool) -> str | None:
             return None
 
 
-def _on_one_line(text: str) -> str:
+def _on_lines(lines: Sequence[str]) -> bytes:
+    """The lines as they stand in the file: each on one line, within the limit."""
     # cut first: a text can be megabytes long
-    return fit(on_one_line(text[:LINE_LIMIT].replace("\\", "\\\\")), limit=LINE_LIMIT)
+    cut = [_escaped(line[:LINE_LIMIT]) for line in lines]
+    whole = "\n".join(cut)
+    if whole.isascii() and max(map(len, cut)) <= LINE_LIMIT:
+        data = whole.encode()
+        if not data.translate(None, _PLAIN):
+            return data
+    return "\n".join([fit(on_one_line(line), limit=LINE_LIMIT) for line in cut]).encode()
+
+
+def _escaped(line: str) -> str:
+    # to look for a character is much quicker than to replace none
+    if "\\" in line:
+        line = line.replace("\\", "\\\\")
+    return line.replace("\n", "\\n") if "\n" in line else line

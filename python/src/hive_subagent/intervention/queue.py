@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from hive_subagent.claude import hooks
 from hive_subagent.claude.conversation import Message
 from hive_subagent.claude.hooks import Halt, Prompt, Say
+from hive_subagent.claude.stream import Batch
 from hive_subagent.intervention.intervention import MOST_TEXT, MOST_WAITING, Intervention, together
 from hive_subagent.models.session import InterventionKind, PendingIntervention, Undelivered
 
-Hear = Callable[[*tuple[Mapping[str, Any], ...]], None]
+Hear = Callable[[Batch], None]
 Keep = Callable[[tuple[Undelivered, ...]], None]
 
 
@@ -27,7 +27,7 @@ class InterventionQueue:
         *,
         missed: Sequence[Undelivered] = (),
         keep: Keep = lambda undelivered: None,
-        hear: Hear = lambda *events: None,
+        hear: Hear = lambda batch: None,
         look: Callable[[], None] = lambda: None,
         left: Callable[[], None] = lambda: None,
     ) -> None:
@@ -94,9 +94,9 @@ class InterventionQueue:
         redirects = any(note.kind == "redirect" and note.waits for note in self._notes)
         return Prompt(self.everything()) if redirects else None
 
-    def hear(self, *events: Mapping[str, Any]) -> None:
+    def hear(self, batch: Batch) -> None:
         """Pass on what claude printed; after it something may be delivered."""
-        self._hear(*events)
+        self._hear(batch)
         if self._kept:
             self._write_down()
 

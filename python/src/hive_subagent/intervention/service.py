@@ -75,7 +75,7 @@ class InterventionService:
         queue = InterventionQueue(
             missed=session.record.kept,
             keep=keep,
-            hear=channel.hear if channel else lambda *events: None,
+            hear=channel.hear if channel else lambda batch: None,
             look=channel.attend if channel else lambda: None,
             left=lambda: self._leave(session),
         )

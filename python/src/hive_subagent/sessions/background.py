@@ -11,9 +11,10 @@ from functools import partial
 
 import anyio
 
-from hive_subagent.claude.conversation import Event, Phase
+from hive_subagent.claude.conversation import Phase
 from hive_subagent.claude.outcome import is_answer
 from hive_subagent.claude.process import RunningClaude
+from hive_subagent.claude.stream import Event
 
 
 class BackgroundWait:

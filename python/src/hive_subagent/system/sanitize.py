@@ -7,12 +7,22 @@ import re
 # line ends and tabs stay, NEL among them; a carriage return alone would write over its line
 _ACTING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]|\r(?!\n)")
 
+# all of ASCII that prints is left out: it is looked at in one go
+_DOUBTFUL = re.compile(r"[^ -~]+")
+
 
 def on_one_line(text: str) -> str:
     """`text` with each character that does not print, line ends too, as its escape."""
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else _escape(c) for c in text)
+    return _DOUBTFUL.sub(_printable, text)
+
+
+def _printable(found: re.Match[str]) -> str:
+    run = found[0]
+    if run.isprintable():
+        return run
+    return "".join(c if c.isprintable() else _escape(c) for c in run)
 
 
 EXCERPT = 200

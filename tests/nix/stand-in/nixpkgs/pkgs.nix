@@ -50,6 +50,7 @@ let
           "httpx2"
           "hypothesis"
           "jsonschema"
+          "msgspec"
           "opentelemetry-api"
           "pydantic"
           "pydantic-settings"
