@@ -16,10 +16,11 @@ STAMP = .venv/.stamp-$(EXTRAS)
 
 setup: $(STAMP)
 
-$(STAMP): python/pyproject.toml
+$(STAMP): python/pyproject.toml python/testing/pyproject.toml
 	@echo "installing what this needs into .venv (a minute at first)"
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e 'python[$(EXTRAS)]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e python/testing
 	touch $@
 
 # with CLAUDE=claude the real CLI plays, with its usual credentials
@@ -36,7 +37,7 @@ MYPY ?= ../$(BIN)/mypy
 lint: setup
 	$(RUFF) check --config python/pyproject.toml .
 	$(RUFF) format --check --config python/pyproject.toml .
-	cd python && $(MYPY) src ../tests ../chaos ../bench ../examples
+	cd python && $(MYPY) src testing/src ../tests ../chaos ../bench ../examples
 	cd python && ../$(BIN)/lint-imports
 	$(BIN)/python tests/absolute_paths.py
 

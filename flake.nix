@@ -35,6 +35,7 @@
         in
         {
           default = ours.hive-subagent;
+          demo = ours.hive-subagent-demo;
           stub-claude = ours.hive-subagent-stub-claude;
         }
       );
@@ -43,7 +44,7 @@
         _: system: {
           default = {
             type = "app";
-            program = "${self.packages.${system}.default}/bin/hive-subagent-demo";
+            program = lib.getExe self.packages.${system}.demo;
             meta.description = "Three scripted subagents, each ending in its own way; no account needed";
           };
         }

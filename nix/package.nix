@@ -9,6 +9,7 @@
   pydantic-settings,
   starlette,
   uvicorn,
+  hive-subagent-testing,
   hypothesis,
   pytestCheckHook,
   pytest-xdist,
@@ -58,6 +59,7 @@ buildPythonApplication {
 
   nativeCheckInputs = [
     gitMinimal
+    hive-subagent-testing
     hypothesis
     perl
     procps

@@ -76,7 +76,7 @@ def test_every_scenario_has_a_fault_that_one_of_its_parts_notices(scenario: Path
 
 def test_the_code_that_a_fault_exchanges_is_there() -> None:
     """Issue 11, 17: in a machine the plant would fail, which shows an hour later."""
-    sources = [path.read_text() for path in (ROOT / "python" / "src").rglob("*.py")]
+    sources = [path.read_text() for path in (ROOT / "python").rglob("src/**/*.py")]
     exchanged = []
     for file in (VM_TESTS / "faults").glob("*.toml"):
         for fault in tomllib.loads(file.read_text())["fault"]:

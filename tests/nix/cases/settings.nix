@@ -83,11 +83,11 @@ in
   "test another claude is the one that is spawned" = {
     expr =
       (daemon {
-        claudePackage = evaluate.pkgs.hive-subagent // {
+        claudePackage = evaluate.pkgs.python3 // {
           meta.mainProgram = "hive-subagent-stub-claude";
         };
       }).claude_bin;
-    expected = "${evaluate.pkgs.hive-subagent}/bin/hive-subagent-stub-claude";
+    expected = "${evaluate.pkgs.python3}/bin/hive-subagent-stub-claude";
   };
   "test no secret is in anything that lands in the store" = {
     expr =

@@ -77,7 +77,7 @@ class Install:
         self._rendered = project / "tests" / "nix" / "rendered"
         python = project / "python"
         self._package = project / "nix" / "package.nix"
-        parts = (python / "src", python / "pyproject.toml", self._package)
+        parts = (python / "src", python / "pyproject.toml", python / "testing", self._package)
         self._code_key = _digest(project, *parts, Path(programs.__file__).resolve())
 
     def key(self, agent: str) -> str:
@@ -102,7 +102,8 @@ class Install:
         shutil.rmtree(target, ignore_errors=True)
         pip = [sys.executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
         place = ["--root-user-action=ignore", "--no-deps", "--no-compile", "--target", str(target)]
-        source = ["--no-warn-conflicts", str(self._project / "python")]
+        python = self._project / "python"
+        source = ["--no-warn-conflicts", str(python), str(python / "testing")]
         subprocess.run([*pip, *place, *source], check=True)
         shutil.rmtree(target / "bin", ignore_errors=True)  # made for this machine's Python
         compile_ = ["python3", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash"]
@@ -110,8 +111,10 @@ class Install:
 
         with tarfile.open(archive, "w") as tar:
             tar.add(target, f"{OURS}/code".lstrip("/"), filter=_by_root)
-            with (self._project / "python" / "pyproject.toml").open("rb") as file:
-                scripts: dict[str, str] = tomllib.load(file)["project"]["scripts"]
+            scripts: dict[str, str] = {}
+            for project in (python, python / "testing"):
+                with (project / "pyproject.toml").open("rb") as file:
+                    scripts |= tomllib.load(file)["project"]["scripts"]
             wrapped = programs.are_wrapped(self._package.read_text())
             for path, text in programs.installed(scripts, wrapped=wrapped).items():
                 _add(tar, path, text, 0o755)

@@ -119,6 +119,7 @@ let
     "claude-code"
     "gitMinimal"
     "gnumake"
+    "makeWrapper"
     "mypy"
     "nixfmt"
     "nixfmt-tree"
