@@ -36,11 +36,14 @@ from hive_subagent.outbox.event_feed import EventFeed
 from hive_subagent.outbox.outbox import Outbox
 from hive_subagent.outbox.owed_files import identities_in
 from hive_subagent.outbox.sinks import parse_sink
-from hive_subagent.server.app import build_app
+from hive_subagent.server.api.routes import Services
+from hive_subagent.server.app import build_apps
 from hive_subagent.server.guards import LocalNames, read_token
 from hive_subagent.server.http_messages import Streams
-from hive_subagent.server.http_server import HTTP_GRACE_S, HttpServer
+from hive_subagent.server.http_server import HTTP_GRACE_S, HttpServer, Served
 from hive_subagent.server.listening import listen
+from hive_subagent.server.operator_socket import NAME as OPERATOR_SOCKET
+from hive_subagent.server.operator_socket import bind_operator_socket
 from hive_subagent.server.owner_tools import build_agent_server
 from hive_subagent.server.signal_tools import build_signal_server
 from hive_subagent.sessions import idle_tracker
@@ -138,6 +141,7 @@ async def serve(settings: Settings) -> None:
         if settings.runtime != settings.state_dir:
             held.enter_context(lock_directory(settings.runtime, about))
         make_way(settings.runtime / "daemon.json")
+        operator = held.enter_context(bind_operator_socket(settings.runtime))
         if settings.todo_sinks is None:
             # our own; one that is named is its owner's business
             private_directory(settings.state_dir / "todos")
@@ -194,7 +198,7 @@ async def serve(settings: Settings) -> None:
                 service = SessionService(executor)
                 delegations = DelegationService(executor, service, roles)
                 streams = Streams()
-                app = build_app(
+                apps = build_apps(
                     agent=build_agent_server(
                         service, interventions, delegations, settings.agent_name
                     ),
@@ -206,6 +210,7 @@ async def serve(settings: Settings) -> None:
                         running=service.running,
                         agent=settings.agent_name,
                     ).model_copy(update=recovery.counts),
+                    services=Services(settings, service, interventions, delegations),
                     auth_token=auth_token,
                     local=local,
                     streams=streams,
@@ -215,8 +220,8 @@ async def serve(settings: Settings) -> None:
                     lambda: time.monotonic() - containment.reaper_progress < REAPER_SILENCE_S,
                 )
                 server = HttpServer(
-                    app,
-                    listener.socket,
+                    Served(apps.public, listener.socket),
+                    Served(apps.operator, operator),
                     lambda: _tell_ready(settings, url, instance),
                     max_running=settings.max_running,
                     peers=peers,
@@ -229,7 +234,8 @@ async def serve(settings: Settings) -> None:
             with anyio.CancelScope(shield=True):
                 await containment.end_everything()
                 await containment.stop()
-            (settings.runtime / "daemon.json").unlink(missing_ok=True)
+            for gone in ("daemon.json", OPERATOR_SOCKET):
+                (settings.runtime / gone).unlink(missing_ok=True)
 
 
 async def _stop_on_signal(

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import os
+from typing import Literal
+
+RefusalKind = Literal["invalid", "not_found", "conflict", "limit", "unavailable", "failed"]
+"""Why a call is refused: what it asks for is wrong, unknown, at odds with what goes on, beyond a
+limit of the daemon, not possible now, or failed when it was tried."""
 
 
 class SubagentError(Exception):
@@ -28,6 +33,18 @@ class SubagentError(Exception):
 
 class Refused(SubagentError):
     """A call that cannot be carried out as asked; nothing was changed by it."""
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        kind: RefusalKind = "invalid",
+        name: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        limit: float | None = None,
+    ) -> None:
+        super().__init__(text, name=name, path=path, limit=limit)
+        self.kind = kind
 
 
 class ConfigurationError(SubagentError):

@@ -178,6 +178,7 @@ class ConfigFiles:
             raise Refused(
                 f"{file.parent} cannot be written: {error.strerror}; make room in runtime_dir, or"
                 " restart the daemon if the directory is gone",
+                kind="failed",
                 path=file.parent,
             ) from None
         return Grant(file, tuple(allowed))

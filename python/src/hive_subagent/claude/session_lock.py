@@ -40,7 +40,8 @@ class TranscriptLock(HeldLock):
         except OSError as error:
             raise Refused(
                 f"{session}: its transcript {path} cannot be opened: {error.strerror};"
-                " give the daemon's user access to it"
+                " give the daemon's user access to it",
+                kind="failed",
             ) from None
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -54,13 +55,15 @@ class TranscriptLock(HeldLock):
             self.release()
             who = f"process {holder}" if holder else "another process"
             raise Refused(
-                f"{session} is in use by {who}; wait until that run ends, or interrupt it"
+                f"{session} is in use by {who}; wait until that run ends, or interrupt it",
+                kind="conflict",
             ) from None
         except OSError as error:
             self.release()
             raise Refused(
                 f"{session}: its transcript cannot be locked: {error.strerror};"
-                " keep claude's configuration directory on a file system with locks"
+                " keep claude's configuration directory on a file system with locks",
+                kind="failed",
             ) from None
         except Refused:
             self.release()

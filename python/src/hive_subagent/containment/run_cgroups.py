@@ -162,11 +162,12 @@ class RunCgroups:
     def make(self, run_id: str, *, memory_max: int | None) -> Cgroup:
         """A leaf with its limits set. Raises Refused, leaving nothing."""
         leaf = self.unit.child(RUN_PREFIX + run_id)
+        which = f"cgroup {leaf.path}"
         try:
             leaf.make()
         except OSError as error:
             raise Refused(
-                f"cgroup {leaf.path}: cannot be made: {error.strerror}", path=leaf.path
+                f"{which}: cannot be made: {error.strerror}", kind="failed", path=leaf.path
             ) from None
         off = self._switched_off()
         try:
@@ -179,7 +180,8 @@ class RunCgroups:
         except OSError as error:
             self.remove(leaf)
             raise Refused(
-                f"cgroup {leaf.path}: limits not taken: {error.strerror}{off and f'; {off}'}",
+                f"{which}: limits not taken: {error.strerror}{off and f'; {off}'}",
+                kind="failed",
                 path=leaf.path,
                 limit=memory_max,
             ) from None

@@ -160,6 +160,7 @@ class DelegationService:
             raise Refused(
                 f"delegation `{current.id}` is still going on: wait for it or interrupt it, then"
                 " give all tasks in one call",
+                kind="conflict",
                 name=current.id,
             )
 

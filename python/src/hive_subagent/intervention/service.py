@@ -96,17 +96,23 @@ class InterventionService:
         session = self._running(name)
         steered = self._steered.get(session) if session is not None else None
         if session is not None and session.queued:
-            raise Refused(f"subagent `{name}` waits in the queue: intervene once it runs")
+            raise Refused(
+                f"subagent `{name}` waits in the queue: intervene once it runs",
+                kind="conflict",
+                name=name,
+            )
         if session is None or steered is None:
             raise Refused(
                 f"subagent `{name}`{self._near(name)} does not run, so there is nothing to"
-                " intervene in: `continue` it with what you want to say"
+                " intervene in: `continue` it with what you want to say",
+                kind="conflict",
+                name=name,
             )
         if now and kind != "redirect":
-            raise Refused(f"now is for redirect, not for {kind}: leave it out")
+            raise Refused(f"now is for redirect, not for {kind}: leave it out", name="now")
         note = Intervention(kind=kind, text=text.strip())
         if not steered.queue.has_room(kind, note.size):
-            raise Refused(_full(name, kind))
+            raise Refused(_full(name, kind), kind="limit", name=name)
         self._put(session, steered, note, now=now)
         claude = session.run.claude if session.run else None
         if claude is not None:

@@ -34,6 +34,9 @@ GOAL_SHOWN = 200
 PROCESSES_LIMIT = 20_000
 """Bytes of JSON of the processes in an answer."""
 
+SHORT = 200
+"""Characters of its words that a list for programs has of one session."""
+
 MOST = 64
 """Sessions that are looked at for one answer; more never fit."""
 
@@ -77,6 +80,15 @@ def briefly(
     if further:
         lines.append(f"{further} more ended earlier: `status` with a name tells of one.")
     return _structured(views, further, transcript, "\n".join(lines))
+
+
+def in_short(view: SessionView) -> SessionView:
+    """A session with the beginning of its words only, one of many in a list for a program."""
+    changes: dict[str, object] = {}
+    for what, words in _words_of(view).items():
+        if len(words) > SHORT:
+            changes |= {what: words[:SHORT], **({"result_cut": True} if what == "result" else {})}
+    return view.model_copy(update=changes) if changes else view
 
 
 def _text(views: Sequence[SessionView], lead: str, further: int) -> str:

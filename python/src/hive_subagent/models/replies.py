@@ -1,4 +1,4 @@
-"""The structured answers of the tools and of `/healthz`, one model each.
+"""The structured answers of the tools, of the operator API and of `/healthz`, one model each.
 
 Every model is frozen.
 """
@@ -41,6 +41,51 @@ class StatusReply(Frozen):
     sessions: list[SessionView]
     left_out: int = 0
     left_memory_bytes: int | None = None
+
+
+class SessionList(Frozen):
+    """Every session that is wanted, for a program: of what it said only the beginning.
+
+    `left_out` counts those beyond the wanted number. `unreadable` has a sentence for each whose
+    record cannot be read. `running` and `queued` count all there are.
+    """
+
+    containment: Containment
+    running: int
+    queued: int
+    max_running: int
+    sessions: list[SessionView]
+    left_out: int = 0
+    unreadable: list[str]
+    left_memory_bytes: int | None = None
+
+
+class DelegationView(Frozen):
+    """A delegation of this daemon's life; `over` once each session of it has ended."""
+
+    delegation: str
+    over: bool
+    sessions: list[SessionView]
+
+
+class DelegationList(Frozen):
+    """The last delegations of this daemon's life, oldest first."""
+
+    delegations: list[DelegationView]
+
+
+class OutputPart(Frozen):
+    """A part of `output.txt`, from byte `offset` to before `next_offset`, of `size` bytes.
+
+    `began_anew`: the file has begun anew since the offset that was asked for.
+    """
+
+    name: str
+    offset: int
+    next_offset: int
+    size: int
+    began_anew: bool
+    output: str
 
 
 class WaitReply(Frozen):

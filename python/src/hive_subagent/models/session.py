@@ -226,8 +226,9 @@ class RunFigures(Frozen):
 class SessionView(RunFigures):
     """One session as `status` and `wait` show it.
 
-    `last_event_age_s` to `background` are there while it runs; `cpu_since_event_s` and
-    `processes` are evidence of life. `delegation` is that of the current or last run. Where
+    `age_s` to `background` are there while it runs, `age_s` counts from its beginning;
+    `cpu_since_event_s` and `processes` are evidence of life. `ended_at` is when its last run ended
+    (RFC 3339, UTC). `delegation` is that of the current or last run. Where
     `result_cut` is true, `result` is not the whole, and `transcript` is claude's file that is.
     """
 
@@ -238,6 +239,8 @@ class SessionView(RunFigures):
     stop_reason: StopReason | None = None
     cause: Cause | FailureCause | None = None
     signal: str | None = None
+    ended_at: str | None = None
+    age_s: float | None = None
     last_event_age_s: float | None = None
     open_tool: OpenTool | None = None
     api_retry: ApiRetry | None = None

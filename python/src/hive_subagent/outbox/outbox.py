@@ -133,6 +133,7 @@ class Outbox:
         return Refused(
             f"{self._files.folder} cannot be written: {reason_of(error)};"
             " make room or make it writable for the daemon",
+            kind="failed",
             path=self._files.folder,
         )
 

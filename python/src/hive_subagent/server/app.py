@@ -1,10 +1,11 @@
-"""The HTTP surface: routes, guards, lifespan."""
+"""The HTTP surface: what the port and the operator socket serve, behind which guards; lifespan."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 
 from mcp.server import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
@@ -16,8 +17,17 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
 from hive_subagent.models.replies import Health
-from hive_subagent.server.guards import LocalNames, LocalOnly, OwnerOnly, TokenHoldersOnly
+from hive_subagent.server.api.app import PREFIX, build_api
+from hive_subagent.server.api.routes import Services, endpoints
+from hive_subagent.server.guards import (
+    LocalNames,
+    LocalOnly,
+    OwnerOnly,
+    RightAgentOnly,
+    TokenHoldersOnly,
+)
 from hive_subagent.server.http_messages import Messages, PostOnly, Streams
+from hive_subagent.server.operator_socket import NamesAgent, NoPages
 from hive_subagent.server.request_bodies import OneAtATime, WholeBodies
 
 PATH = "/mcp"
@@ -29,20 +39,33 @@ SIGNAL_LIMIT = 64 * 1024
 """Bytes of a subagent's request: a sentence or two, and a path."""
 
 
-def build_app(
+@dataclass(frozen=True)
+class Apps:
+    """What is served: `public` at the port, with the lifespan of both, `operator` at the socket."""
+
+    public: ASGIApp
+    operator: ASGIApp
+
+
+def build_apps(
     *,
     agent: MCPServer,
     signal: MCPServer,
     knows_token: Callable[[str], bool],
     health: Callable[[], Health],
+    services: Services,
     auth_token: str | None,
     local: LocalNames,
     streams: Streams,
-) -> Starlette:
-    """The app of one daemon; its lifespan runs both servers."""
+) -> Apps:
+    """The apps of one daemon; the public one's lifespan runs both servers."""
+    agent_name = services.settings.agent_name
     agent_app: ASGIApp = _mountable(agent, streams, lambda app: WholeBodies(app, limit=BODY_LIMIT))
-    if auth_token is not None:
-        agent_app = OwnerOnly(agent_app, auth_token)
+    api = build_api(endpoints(services), body_limit=BODY_LIMIT)
+
+    def for_owner(app: ASGIApp) -> ASGIApp:
+        return app if auth_token is None else OwnerOnly(app, auth_token)
+
     signal_app = TokenHoldersOnly(
         _mountable(signal, streams, lambda app: OneAtATime(app, limit=SIGNAL_LIMIT)), knows_token
     )
@@ -60,15 +83,25 @@ def build_app(
                 await stack.enter_async_context(server.session_manager.run())
             yield
 
-    return Starlette(
+    public = Starlette(
         routes=[
             Route("/healthz", healthz, methods=["GET"]),
             Mount("/signal/{token}", app=signal_app),
-            Mount("/", app=agent_app),
+            Mount(PREFIX, app=for_owner(RightAgentOnly(api, agent_name) if agent_name else api)),
+            Mount("/", app=for_owner(agent_app)),
         ],
         middleware=[Middleware(LocalOnly, local=local)],
         lifespan=lifespan,
     )
+    operator = Starlette(
+        routes=[
+            Route("/healthz", healthz, methods=["GET"]),
+            Mount(PREFIX, app=api),
+            Mount("/", app=NamesAgent(agent_app, agent_name) if agent_name else agent_app),
+        ],
+        middleware=[Middleware(NoPages)],
+    )
+    return Apps(public, operator)
 
 
 def _mountable(

@@ -22,8 +22,8 @@ MOST = 1024
 FEWEST = 16
 """Connections at once even where hardly any descriptor is left."""
 
-RESERVED = 128
-"""Descriptors kept for the daemon itself: its files, notices, and work in threads."""
+RESERVED = 192
+"""Descriptors kept for the daemon itself: its files, notices, threads, and the operator socket."""
 
 RESERVED_PER_RUN = 16
 """Descriptors kept for each run that may be going on: pipes, pidfd, cgroup, transcript."""

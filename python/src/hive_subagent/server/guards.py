@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hive_subagent.errors import ConfigurationError
 from hive_subagent.server.connections import mark_proven
+from hive_subagent.server.mcp_server import AGENT_HEADER, misdirected
 from hive_subagent.system.operator_input import read_given
 
 log = logging.getLogger(__name__)
@@ -124,6 +125,25 @@ class OwnerOnly:
                 await refusal(scope, receive, send)
                 return
             mark_proven(scope)
+        await self._app(scope, receive, send)
+
+
+class RightAgentOnly:
+    """Refuses an acting request that does not name the agent of this daemon in its header.
+
+    Agents in one network namespace can be given the same port, see `misdirected`.
+    """
+
+    def __init__(self, app: ASGIApp, agent_name: str) -> None:
+        self._app = app
+        self._agent_name = agent_name
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
+            given = Headers(scope=scope).getlist(AGENT_HEADER)
+            if (said := misdirected(self._agent_name, given)) is not None:
+                await PlainTextResponse(f"{said}\n", 421)(scope, receive, send)
+                return
         await self._app(scope, receive, send)
 
 

@@ -15,10 +15,14 @@ import math
 import os
 import resource
 import socket
+import struct
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from hive_subagent.server.connections import (
     Connections,
@@ -43,6 +47,11 @@ RETRY_S = 0.2
 
 SWEEP_S = 1.0
 """Seconds between two looks for connections whose header is late."""
+
+OPERATOR_MOST = 64
+"""Connections at once at the operator socket."""
+
+_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
@@ -143,6 +152,8 @@ class Acceptor:
 
     def _group_of(self, connection: socket.socket, address: Any) -> tuple[Hashable, int]:
         """The group that shares a limit with this caller, and the most that it may have."""
+        if connection.family == socket.AF_UNIX:
+            return _uid_at_other_end(connection), self._most
         uid = self._peers.uid_of_peer(connection.getsockname(), address)
         if uid is None:
             return address[0], self._most // 2
@@ -167,34 +178,43 @@ class Acceptor:
             self._seldom.warning("a connection was not served: %s", error.strerror)
 
 
+def _uid_at_other_end(connection: socket.socket) -> int:
+    """The user who connected to a Unix socket."""
+    size = _CREDENTIALS.size
+    _, uid, _ = _CREDENTIALS.unpack(
+        connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    )
+    return int(uid)
+
+
+@dataclass(frozen=True)
+class Served:
+    """An app and the listening socket that it is served on."""
+
+    app: ASGIApp
+    listener: socket.socket
+
+
 class HttpServer(uvicorn.Server):
-    """Serves `app` on `listener`, with signals left to the daemon."""
+    """Serves an app at the port and one at the operator socket, with signals left to the daemon.
+
+    The lifespan is that of the first. Each socket has connections of its own: a storm at the port
+    does not keep the operator out.
+    """
 
     def __init__(
         self,
-        app: object,
-        listener: socket.socket,
+        public: Served,
+        operator: Served,
         on_ready: Callable[[], None],
         *,
         max_running: int,
         peers: SocketDiagnostics,
         before_shutdown: Callable[[], None] = lambda: None,
     ) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,  # type: ignore[arg-type]
-                log_config=None,
-                access_log=False,
-                http=TimedProtocol,
-                ws="none",
-                loop="asyncio",
-                lifespan="on",
-                # as long as the client's own 5 s, a call can meet the hanging up half-way
-                timeout_keep_alive=math.ceil(HEADER_S),
-                timeout_graceful_shutdown=HTTP_GRACE_S,
-            )
-        )
-        self._listener = listener
+        super().__init__(_config(public.app, lifespan="on"))
+        self._operator_config = _config(operator.app, lifespan="off")
+        self._public, self._operator = public.listener, operator.listener
         self._on_ready = on_ready
         self._most = most_connections(resource.getrlimit(resource.RLIMIT_NOFILE)[0], max_running)
         self._peers = peers
@@ -209,10 +229,16 @@ class HttpServer(uvicorn.Server):
         await super().startup(sockets=[])
         if not self.started:
             return
-        acceptor = Acceptor(self._listener, self._protocol, most=self._most, peers=self._peers)
-        acceptor.start()
-        # uvicorn's shutdown closes and awaits whatever stands here
-        self.servers.append(acceptor)  # type: ignore[arg-type]
+        self._operator_config.load()
+        for listener, config, most in (
+            (self._public, self.config, self._most),
+            (self._operator, self._operator_config, min(OPERATOR_MOST, self._most)),
+        ):
+            make = partial(self._protocol, config)
+            acceptor = Acceptor(listener, make, most=most, peers=self._peers)
+            acceptor.start()
+            # uvicorn's shutdown closes and awaits whatever stands here
+            self.servers.append(acceptor)  # type: ignore[arg-type]
         self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -220,7 +246,22 @@ class HttpServer(uvicorn.Server):
         self._before_shutdown()
         await super().shutdown(sockets)
 
-    def _protocol(self) -> TimedProtocol:
+    def _protocol(self, config: uvicorn.Config) -> TimedProtocol:
         return TimedProtocol(
-            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+            config=config, server_state=self.server_state, app_state=self.lifespan.state
         )
+
+
+def _config(app: ASGIApp, *, lifespan: Literal["on", "off"]) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        http=TimedProtocol,
+        ws="none",
+        loop="asyncio",
+        lifespan=lifespan,
+        # as long as the client's own 5 s, a call can meet the hanging up half-way
+        timeout_keep_alive=math.ceil(HEADER_S),
+        timeout_graceful_shutdown=HTTP_GRACE_S,
+    )

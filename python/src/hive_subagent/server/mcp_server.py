@@ -120,12 +120,12 @@ class PreciseServer(MCPServer):
         taken = await self._parameters(name)
         for given in arguments:
             if taken and given not in taken:
-                return refusal(_unknown(given, name, taken))
+                return refusal(unknown_parameter(given, name, taken))
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
-                return refusal(_misfit(error.__cause__, name))
+                return refusal(misfit(error.__cause__, name))
             raise
 
     async def _parameters(self, name: str) -> list[str]:
@@ -162,12 +162,14 @@ def _lean(schema: Any) -> Any:
     return lean
 
 
-def _unknown(parameter: str, tool: str, taken: list[str]) -> str:
+def unknown_parameter(parameter: str, tool: str, taken: list[str]) -> str:
+    """The refusal of a parameter that a tool does not have."""
     shown = on_one_line(parameter[:SHOWN])
-    return f"parameter {shown} is unknown to `{tool}`: it takes {', '.join(taken)}"
+    return f"parameter {shown} is unknown to `{tool}`: it takes {', '.join(taken) or 'none'}"
 
 
-def _misfit(error: ValidationError, tool: str) -> str:
+def misfit(error: ValidationError, tool: str) -> str:
+    """The refusal of a value that a tool's parameter does not take, or of one that is missing."""
     first: Mapping[str, Any] = error.errors()[0]
     where = on_one_line(".".join(str(part) for part in first["loc"])[:SHOWN])
     if first["type"] == "missing":

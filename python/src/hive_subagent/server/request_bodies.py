@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import anyio
@@ -30,6 +31,14 @@ PARSED = 8
 """Times its size that a body may take while it is parsed and handed on."""
 
 
+Refuse = Callable[[str, int], ASGIApp]
+"""Makes the answer to a request that is refused, from a sentence and a status."""
+
+
+def _plain(said: str, status: int) -> ASGIApp:
+    return PlainTextResponse(f"{said}\n", status)
+
+
 class WholeBodies:
     """Hands a request on once its body is there, in one piece and as `state["body"]`.
 
@@ -37,15 +46,17 @@ class WholeBodies:
     that hangs up before the end gets no answer, and the app never hears of it.
     """
 
-    def __init__(self, app: ASGIApp, *, limit: int) -> None:
+    def __init__(self, app: ASGIApp, *, limit: int, refuse: Refuse = _plain) -> None:
         self._app = app
         self._limit = limit
+        self._too_large = refuse("the request's body is too large", 413)
+        self._too_late = refuse("the request's body did not arrive in time", 408)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        body = await _read(scope, receive, send, self._limit)
+        body = await self._read(scope, receive, send)
         if body is None:
             return
         scope["state"] = {**scope.get("state", {}), "body": body}
@@ -56,6 +67,32 @@ class WholeBodies:
             return given.pop() if given else await receive()
 
         await self._app(scope, replay, send)
+
+    async def _read(self, scope: Scope, receive: Receive, send: Send) -> bytes | None:
+        """The whole body; None where the request has been answered, or its caller is gone."""
+        declared = Headers(scope=scope).get("content-length", "")
+        if declared.isdecimal() and int(declared) > self._limit:
+            await self._too_large(scope, receive, send)
+            return None
+        pieces: list[bytes] = []
+        size, more = 0, True
+        with anyio.move_on_after(BODY_S):
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return None
+                piece = message.get("body", b"")
+                pieces.append(piece)
+                size += len(piece)
+                if size > self._limit:
+                    await self._too_large(scope, receive, send)
+                    return None
+                more = bool(message.get("more_body"))
+            body = b"".join(pieces)
+            _check_memory(len(body))
+            return body
+        await self._too_late(scope, receive, send)
+        return None
 
 
 @dataclass
@@ -142,33 +179,6 @@ def is_shallow(body: bytes, *, depth: int, nodes: int) -> bool:
     return True
 
 
-async def _read(scope: Scope, receive: Receive, send: Send, limit: int) -> bytes | None:
-    """The whole body; None where the request has been answered, or its caller is gone."""
-    declared = Headers(scope=scope).get("content-length", "")
-    if declared.isdecimal() and int(declared) > limit:
-        await _TOO_LARGE(scope, receive, send)
-        return None
-    pieces: list[bytes] = []
-    size, more = 0, True
-    with anyio.move_on_after(BODY_S):
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return None
-            piece = message.get("body", b"")
-            pieces.append(piece)
-            size += len(piece)
-            if size > limit:
-                await _TOO_LARGE(scope, receive, send)
-                return None
-            more = bool(message.get("more_body"))
-        body = b"".join(pieces)
-        _check_memory(len(body))
-        return body
-    await _TOO_LATE(scope, receive, send)
-    return None
-
-
 def _check_memory(size: int) -> None:
     """Raise MemoryError where a body of `size` bytes could not be parsed.
 
@@ -180,7 +190,3 @@ def _check_memory(size: int) -> None:
         mmap.mmap(-1, PARSED * size).close()  # reserves addresses only, no memory is touched
     except OSError:
         raise MemoryError(f"no memory to parse a body of {size} bytes") from None
-
-
-_TOO_LARGE = PlainTextResponse("the request's body is too large\n", 413)
-_TOO_LATE = PlainTextResponse("the request's body did not arrive in time\n", 408)

@@ -90,6 +90,7 @@ def check_program(program: str, search: str | None) -> str:
     if found is None:
         raise Refused(
             f"claude_bin {program!r} is not an executable on PATH: install it or set it",
+            kind="failed",
             name="claude_bin",
             path=program,
         )

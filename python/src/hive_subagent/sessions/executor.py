@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 from hive_subagent.claude import outcome
 from hive_subagent.claude.process import RunningClaude
 from hive_subagent.containment import Containment, Enclosure
-from hive_subagent.errors import Refused, SubagentError
+from hive_subagent.errors import RefusalKind, Refused, SubagentError
 from hive_subagent.messages import refusals, sessions
 from hive_subagent.messages.endings import not_kept
 from hive_subagent.models.replies import StartReply
@@ -125,12 +125,12 @@ class Executor:
                 with anyio.CancelScope(shield=True):
                     await self._finish(life, run)
             why = run.stopped_by or Cause.INTERRUPT
-            life.refuse(Refused(refusals.never_begun(launch.record.name, why)))
+            life.refuse(Refused(refusals.never_begun(launch.record.name, why), kind="conflict"))
         except SubagentError as error:
             life.refuse(error)
         except Exception:
             log.exception("run %s of `%s` broke", life.run_id, launch.record.name)
-            life.refuse(Refused(sessions.BROKEN))
+            life.refuse(Refused(sessions.BROKEN, kind="failed"))
             with anyio.CancelScope(shield=True):
                 await self._report_broken(life)
         finally:
@@ -229,7 +229,8 @@ class Executor:
             finish = replace(finish, outcome=outcome.Failed(miss))
         if not life.owed:
             died = ended_view(life.record.with_ending(life.ending(finish)))
-            life.refuse(Refused(miss or refusals.stillborn(died, finish.outcome)))
+            kind: RefusalKind = "failed" if miss is None else "not_found"
+            life.refuse(Refused(miss or refusals.stillborn(died, finish.outcome), kind=kind))
             return
         life.record = session_lock.identified(life.record, heard) or life.record
         pending.confirm(config_dir, life.record, heard)

@@ -54,14 +54,16 @@ def find(groups: Mapping[str, Group], name: str) -> Group:
     """The group of that id. Raises Refused."""
     group = groups.get(name)
     if group is None:
-        raise Refused(refusals.unknown_delegation(name, near(name, groups)), name=name)
+        raise Refused(
+            refusals.unknown_delegation(name, near(name, groups)), kind="not_found", name=name
+        )
     return group
 
 
 async def cancel(group: Group, *, step_s: float, force: bool) -> tuple[InterruptReply, str]:
     """Stop all of a group; returns once it is over. Raises Refused when it is already."""
     if group.over.is_set():
-        raise Refused(refusals.delegation_over(group.id), name=group.id)
+        raise Refused(refusals.delegation_over(group.id), kind="conflict", name=group.id)
     log.info("`%s` is cancelled by its owner%s", group.id, " by force" if force else "")
     group.stop(Cause.CANCELLED, step_s=step_s, force=force)
     await group.over.wait()

@@ -139,7 +139,9 @@ class Lifecycle:
         """Answer the call with an error, unless it has its answer."""
         if not self.answer.done():
             self.refusal = error
-            self.answer.set_exception(error if isinstance(error, Refused) else Refused(str(error)))
+            if not isinstance(error, Refused):
+                error = Refused(str(error), kind="failed", name=error.name, path=error.path)
+            self.answer.set_exception(error)
 
     def ending(self, finish: Finish, *, result_file: str | None = None) -> Ending:
         """The ending that a finish is for this run."""

@@ -63,9 +63,9 @@ class Preparation:
             refuse_if_an_id_of_ours(self.records, name)
             refuse_if_title_is_open(self.settings.claude_config_dir, name, directory)
         elif known.ending is not None and not known.ending.left_session:
-            raise Refused(refusals.left_no_session(name), name=name)
+            raise Refused(refusals.left_no_session(name), kind="conflict", name=name)
         elif not _same_directory(directory, known.dir):
-            raise Refused(refusals.begun_meanwhile(name), name=name)
+            raise Refused(refusals.begun_meanwhile(name), kind="conflict", name=name)
         # a child that goes on is a run by itself, under the ceiling it was given
         self.registry.keep_group_of(known)
         goes_on = known.model_copy(update={"delegation": None, "dir": str(directory)})
@@ -97,7 +97,7 @@ class Preparation:
     def _program(self, directory: Path) -> str:
         """The program of a run in `directory`. Raises Refused where it could not be."""
         if problem := transcripts.config_dir_problem(self.settings.claude_config_dir, directory):
-            raise Refused(problem, path=self.settings.claude_config_dir)
+            raise Refused(problem, kind="failed", path=self.settings.claude_config_dir)
         return checks.check_program(self.settings.claude_bin, os.environ.get("PATH"))
 
 

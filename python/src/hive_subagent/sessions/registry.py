@@ -68,16 +68,18 @@ class Registry:
     def check_name_free(self, name: str) -> None:
         """Raise Refused when `name` runs already or waits to."""
         if name in self._queued:
-            raise Refused(refusals.queued_already(name), name=name)
+            raise Refused(refusals.queued_already(name), kind="conflict", name=name)
         if name in self._live:
-            raise Refused(refusals.running_already(name), name=name)
+            raise Refused(refusals.running_already(name), kind="conflict", name=name)
 
     def check_free(self, name: str) -> None:
         """Raise Refused when `name` runs already or too many others do."""
         self.check_name_free(name)
         if not self.free:
             most = self._max_running
-            raise Refused(refusals.too_many(most, self._live), name="max_running", limit=most)
+            raise Refused(
+                refusals.too_many(most, self._live), kind="limit", name="max_running", limit=most
+            )
 
     def queue(self, session: LiveSession) -> None:
         """Reserve the session's name before there is a place for it. Raises Refused."""

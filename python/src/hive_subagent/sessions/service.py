@@ -14,7 +14,14 @@ from hive_subagent.errors import Refused
 from hive_subagent.messages import launches, sessions
 from hive_subagent.messages.prompts import DEFAULT_TRIGGER, READER_NOTE
 from hive_subagent.messages.response_budget import fit_processes
-from hive_subagent.models.replies import InterruptReply, StartReply, StatusReply, WaitReply
+from hive_subagent.models.replies import (
+    DelegationList,
+    InterruptReply,
+    SessionList,
+    StartReply,
+    StatusReply,
+    WaitReply,
+)
 from hive_subagent.models.session import Cause, SessionView
 from hive_subagent.sessions import checks, paths
 from hive_subagent.sessions.executor import Executor
@@ -115,6 +122,14 @@ class SessionService:
         """How the sessions of a delegation are doing."""
         return self._status.group(name)
 
+    def sessions(self, *, ended: bool = True, most: int) -> SessionList:
+        """How all sessions stand, in short, for a program."""
+        return self._status.every(ended=ended, most=most)
+
+    def groups(self) -> DelegationList:
+        """How the delegations stand, in short, for a program."""
+        return self._status.groups()
+
     async def interrupt(self, name: str, *, force: bool = False) -> tuple[InterruptReply, str]:
         """Stop what runs under `name`, which may be a delegation's; returns once it is over."""
         if is_group(name):
@@ -123,7 +138,7 @@ class SessionService:
         session = self._registry.running(checks.check_name(name))
         if session is None:
             _, how = self._status.one(name)
-            raise Refused(f"nothing to interrupt: {how}", name=name)
+            raise Refused(f"nothing to interrupt: {how}", kind="conflict", name=name)
         log.info("`%s` is interrupted by its owner%s", name, " by force" if force else "")
         queued = session.queued
         if queued:
@@ -216,4 +231,4 @@ class SessionService:
     def check_serving(self) -> None:
         """Raise Refused while the daemon stops."""
         if self._stopping:
-            raise Refused("the daemon is stopping: call again once it is back")
+            raise Refused("the daemon is stopping: call again once it is back", kind="unavailable")

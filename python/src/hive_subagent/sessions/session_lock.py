@@ -37,6 +37,7 @@ def take_lock(
     if holder is not None:
         raise Refused(
             refusals.open_elsewhere(name=record.name, session_id=record.session_id, holder=holder),
+            kind="conflict",
             name=record.name,
         )
     found = transcripts.find(config_dir, record.dir, record.session_id)
@@ -48,7 +49,9 @@ def refuse_if_title_is_open(config_dir: Path, title: str, directory: Path) -> No
     holder = live_holder_of_title(config_dir, title, directory)
     if holder is not None:
         raise Refused(
-            refusals.open_elsewhere(name=title, session_id=None, holder=holder), name=title
+            refusals.open_elsewhere(name=title, session_id=None, holder=holder),
+            kind="conflict",
+            name=title,
         )
 
 
@@ -60,7 +63,9 @@ def refuse_if_an_id_of_ours(records: SessionStore, name: str) -> None:
     try:
         is_ours = records.holds(name)
     except OSError as error:
-        raise Refused(refusals.id_not_looked_up(name, reason_of(error)), name=name) from None
+        raise Refused(
+            refusals.id_not_looked_up(name, reason_of(error)), kind="unavailable", name=name
+        ) from None
     if is_ours:
         raise Refused(refusals.is_an_id(name), name=name)
 

@@ -11,8 +11,14 @@ from hive_subagent.claude import transcripts
 from hive_subagent.errors import Refused
 from hive_subagent.messages import refusals, sessions
 from hive_subagent.messages.advice import left_memory
-from hive_subagent.messages.response_budget import MOST, Several, briefly, several
-from hive_subagent.models.replies import StatusReply, WaitReply
+from hive_subagent.messages.response_budget import MOST, Several, briefly, in_short, several
+from hive_subagent.models.replies import (
+    DelegationList,
+    DelegationView,
+    SessionList,
+    StatusReply,
+    WaitReply,
+)
 from hive_subagent.models.session import SessionView
 from hive_subagent.sessions import checks
 from hive_subagent.sessions.executor import Executor
@@ -61,9 +67,7 @@ class StatusReader:
 
     def all(self) -> tuple[StatusReply, str]:
         """Those that run, those that wait to, and of the ended ones the latest, as many as fit."""
-        registry = self.executor.registry
-        unfinished = [session.record.name for session in [*registry.live, *registry.queued]]
-        names = [*unfinished, *(n for n in reversed(registry.names) if n not in unfinished)]
+        names = self._names()
         views, unreadable = [], []
         for name in names[:MOST]:
             try:
@@ -75,6 +79,51 @@ class StatusReader:
         if unreadable:
             answer = replace(answer, text="\n".join([*unreadable, answer.text]))
         return self._status(answer)
+
+    def every(self, *, ended: bool, most: int) -> SessionList:
+        """All that run or wait to and, where `ended`, those that have ended: at most so many."""
+        registry = self.executor.registry
+        names = self._names() if ended else self._unfinished()
+        views, unreadable = [], []
+        for name in names[:most]:
+            try:
+                views.append(in_short(self.view(name)))
+            except Unreadable as error:
+                unreadable.append(f"{error}.")
+        return SessionList(
+            containment=self.executor.containment.kind,
+            running=len(registry.live),
+            queued=len(registry.queued),
+            max_running=self.executor.settings.max_running,
+            sessions=views,
+            left_out=len(names) - len(views) - len(unreadable),
+            unreadable=unreadable,
+            left_memory_bytes=self.executor.containment.left_memory(),
+        )
+
+    def groups(self) -> DelegationList:
+        """The last delegations, with their sessions in short."""
+        return DelegationList(
+            delegations=[
+                DelegationView(
+                    delegation=group.id,
+                    over=group.over.is_set(),
+                    sessions=[in_short(view) for view in group.views()],
+                )
+                for group in self.executor.registry.groups.values()
+            ]
+        )
+
+    def _names(self) -> list[str]:
+        """Every name of this daemon's life: unfinished ones, then the others from the latest on."""
+        unfinished = self._unfinished()
+        known = set(unfinished)
+        ended = [n for n in reversed(self.executor.registry.names) if n not in known]
+        return [*unfinished, *ended]
+
+    def _unfinished(self) -> list[str]:
+        registry = self.executor.registry
+        return [session.record.name for session in [*registry.live, *registry.queued]]
 
     def group(self, name: str) -> tuple[StatusReply, str]:
         """How the sessions of a delegation are doing."""
@@ -117,7 +166,7 @@ class StatusReader:
             return session.view()
         if record := registry.record(name):
             return self._with_transcript(ended_view(record))
-        raise Refused(refusals.unknown(name, registry.near(name)), name=name)
+        raise Refused(refusals.unknown(name, registry.near(name)), kind="not_found", name=name)
 
     def several(self, views: Sequence[SessionView], *, lead: str = "") -> Several:
         """The answer about these sessions: of a single one the whole."""

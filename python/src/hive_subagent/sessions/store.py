@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from hive_subagent.claude.transcripts import is_session_id
-from hive_subagent.errors import ConfigurationError, Refused, SubagentError
+from hive_subagent.errors import ConfigurationError, RefusalKind, Refused, SubagentError
 from hive_subagent.models.session import Frozen, Undelivered
 from hive_subagent.permissions import Permissions
 from hive_subagent.sessions.checks import NAME
@@ -43,7 +43,8 @@ class Unreadable(Refused):
     """There is a record of this name, and it cannot be read; `now`: later it perhaps can."""
 
     def __init__(self, message: str, *, name: str, path: Path, now: bool) -> None:
-        super().__init__(message, name=name, path=path)
+        kind: RefusalKind = "unavailable" if now else "failed"
+        super().__init__(message, kind=kind, name=name, path=path)
         self.now = now
 
 
@@ -173,7 +174,7 @@ class SessionStore:
             if in_new_folder:
                 sync_directory(path.parent.parent)
         except ConfigurationError as error:
-            raise Refused(str(error), path=error.path) from None
+            raise Refused(str(error), kind="failed", path=error.path) from None
         except OSError as error:
             raise _unwritable(path, error) from None
 
@@ -197,6 +198,7 @@ class SessionStore:
             raise Refused(
                 f"{path}: {error.strerror or error}; put the brief back, or `start` the session"
                 " anew",
+                kind="failed",
                 path=path,
             ) from None
         return path
@@ -292,5 +294,6 @@ def _unwritable(path: Path, error: OSError) -> Refused:
     return Refused(
         f"{path} cannot be written: {error.strerror}; make room in state_dir, or make it writable"
         " for the daemon",
+        kind="failed",
         path=path,
     )

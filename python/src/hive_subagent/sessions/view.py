@@ -30,6 +30,7 @@ def live_view(
         turn=run.turn if run else 1,
         max_turns=run.order.max_turns if run else 1,
         turn_timeout_s=run.order.turn_timeout_s if run else None,
+        age_s=round(time.monotonic() - since, 3),
         last_event_age_s=None if queued else round(max(0.0, time.monotonic() - last), 3),
         open_tool=conversation.open_tool if conversation else None,
         api_retry=conversation.api_retry if conversation else None,
@@ -64,6 +65,7 @@ def ended_view(record: SessionRecord) -> SessionView:
         stop_reason=ending.stop_reason if ending else None,
         cause=ending.cause if ending else None,
         signal=ending.signal if ending else None,
+        ended_at=ending.at if ending else None,
         result_cut=ending.result_cut if ending else False,
         **(ending.figures() if ending else {}),
     )

@@ -67,6 +67,7 @@ async def in_thread(
     raise Refused(
         f"{what}: no answer within {timeout_s:g} s: its file system does not respond; use another"
         " path or call again once it does",
+        kind="unavailable",
         path=what,
         limit=timeout_s,
     )
@@ -82,12 +83,14 @@ def _run(
         raise Refused(
             f"{what}: an earlier access to it still has no answer: its file system does not"
             " respond; use another path or call again once it does",
+            kind="unavailable",
             path=what,
         )
     if len(_running) >= MOST_THREADS:
         raise Refused(
             f"{what}: not looked at, since {len(_running)} file accesses of this daemon are under"
             " way already: a file system may hang; call again later",
+            kind="unavailable",
             path=what,
             limit=MOST_THREADS,
         )
@@ -113,5 +116,7 @@ def _run(
         thread.start()
     except RuntimeError as error:  # no more threads, or no memory for one
         _running.discard(thread)
-        raise Refused(f"{what}: not looked at: {error}; call again later", path=what) from None
+        raise Refused(
+            f"{what}: not looked at: {error}; call again later", kind="unavailable", path=what
+        ) from None
     return thread
