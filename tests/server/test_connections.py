@@ -102,7 +102,7 @@ def test_a_request_without_a_connection_marks_no_caller() -> None:
 
 def test_descriptors_are_kept_for_runs() -> None:
     assert most_connections(65536, 8) == MOST
-    assert most_connections(1024, 8) == 1024 - 128 - 16 * 8
+    assert most_connections(1024, 8) == 1024 - 192 - 16 * 8
     assert most_connections(256, 1000) == FEWEST
 
 

@@ -88,7 +88,7 @@ async def test_a_run_is_told_something_and_interrupted(daemon: Daemon) -> None:
 async def test_a_delegation_is_begun_listed_waited_for_and_cancelled(daemon: Daemon) -> None:
     """Issue 13, 1: an id of a delegation goes where the tools take one."""
     called = client(daemon)
-    tasks = [{"task": script(HANG), "role": "explorer"}, {"task": "look", "role": "explorer"}]
+    tasks = [{"task": script(HANG), "role": "scout"}, {"task": "look", "role": "scout"}]
     begun = called.post("/delegations", tasks=tasks)
     id = begun["delegation"]
     assert len(begun["names"]) == 2
@@ -187,13 +187,14 @@ def test_a_refusal_has_its_status_its_kind_and_what_it_is_about(
 async def test_a_refusal_is_the_sentence_of_the_tool(daemon: Daemon) -> None:
     """Issue 13, 1."""
     name, called = await daemon.begin(script(HANG)), client(daemon)
-    for tool_name, path, given in [
+    calls: list[tuple[str, str, dict[str, Any]]] = [
         ("start", "/sessions", {"name": name, "prompt": "x"}),
         ("start", "/sessions", {"name": "", "prompt": "x"}),
         ("start", "/sessions", {"name": "b", "prompt": "x", "max_turns": 2}),
         ("start", "/sessions", {"name": "b", "prompt": "x", "max_turns": "several"}),
         ("wait", "/wait", {"names": ["unheard-of"]}),
-    ]:
+    ]
+    for tool_name, path, given in calls:
         said = await daemon.refused(tool_name, **given)
         status, error = called.refused("POST", path, given)
         assert (error["message"], status >= 400) == (said, True)
