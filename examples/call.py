@@ -30,7 +30,8 @@ def call(url: str, tool: str, arguments: dict[str, Any], agent: str = "") -> dic
 
     Raises SystemExit with one line when the daemon refuses the call or is not reached.
     """
-    params = {"name": tool, "arguments": arguments}
+    # with a token for progress `wait` says something every 25 s, so no connection looks dead
+    params = {"name": tool, "arguments": arguments, "_meta": {"progressToken": 1}}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     if token := os.environ.get(TOKEN):
@@ -41,7 +42,6 @@ def call(url: str, tool: str, arguments: dict[str, Any], agent: str = "") -> dic
     # the daemon is local: a proxy of the environment would be sent the token
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        # `wait` may take hours, and reports progress meanwhile
         with opener.open(request, timeout=60) as answer:
             result = json.loads(answer.read().rpartition(b"data: ")[2])["result"]
     except urllib.error.HTTPError as error:

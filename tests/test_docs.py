@@ -15,7 +15,7 @@ from hive_subagent.models.notices import Notice
 from hive_subagent.outbox.sinks import NotAccepted, UnixSink
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("python/*.md"), *ROOT.glob("docs/**/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("[ep]*/*.md"), *ROOT.glob("docs/**/*.md")])
 FAILURES = ROOT / "docs" / "reference" / "failures.md"
 
 

@@ -3,7 +3,8 @@
 A page says it so that a reader sees it, and a test reads the same:
 
 - a line `**Terminal 1**` before a block names the terminal; without one there is one terminal only;
-- a `text` block after a `sh` block is its output; `…` stands for anything, line ends included;
+- a `text` block after a `sh` block is its output, if no heading is between them; `…` stands for
+  anything, line ends included;
 - a line `**Terminal 1**: press Ctrl-C.` ends what runs there in the foreground;
 - a comment `<!-- not run: REASON -->` before a block says that no test runs it, and why.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 ROOT = Path(__file__).parents[2]
 ANYTHING = "…"
@@ -32,6 +34,7 @@ _VARIES = re.compile(
     rf"(?P<anything>{ANYTHING})|(?P<uuid>{_PATTERNS['uuid']})|(?P<time>{_PATTERNS['time']})"
     rf"|(?P<clock>{_PATTERNS['clock']})|(?P<duration>{_PATTERNS['duration']})|(?P<number>\d{{4,}})"
 )
+_HEADING = re.compile(r"^#+ ", re.MULTILINE)
 _NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\s*\Z", re.DOTALL)
 
 
@@ -55,16 +58,19 @@ class Interrupt:
     terminal: str
 
 
+Step: TypeAlias = Block | Interrupt
+
+
 def blocks(page: str, language: str = "") -> list[Block]:
     """The fenced blocks of a page, given by its path below the project's folder."""
     found = [step for step in steps(page) if isinstance(step, Block)]
     return [block for block in found if language in ("", block.language)]
 
 
-def steps(page: str) -> list[Block | Interrupt]:
+def steps(page: str) -> list[Step]:
     """What a page has its reader do, in order; a `text` block is part of the block before it."""
     source = (ROOT / page).read_text()
-    found: list[Block | Interrupt] = []
+    found: list[Step] = []
     end = 0
     for fence in _FENCE.finditer(source):
         before = source[end : fence.start()]
@@ -78,7 +84,8 @@ def steps(page: str) -> list[Block | Interrupt]:
             else:
                 terminal = label[1]
         last = found[-1] if found else None
-        if language == "text" and isinstance(last, Block) and last.language == "sh":
+        is_output = language == "text" and not _HEADING.search(before)
+        if is_output and isinstance(last, Block) and last.language == "sh":
             found[-1] = replace(last, expected=text)
             continue
         reason = _NOT_RUN.search(before)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from support import programs
 
-from docs.pages import ROOT, steps
+from docs.pages import ROOT, Step, steps
 from docs.terminal import play, terminals
 
 PORT = "8717"
 """The port in the pages, which is the default."""
+
+
+INSTALL = "~/hive/bin/pip install ./python"
 
 
 @dataclass
@@ -22,17 +27,20 @@ class Reader:
 
     root: Path
     changes: dict[str, str]
+    further: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def below(cls, root: Path, **changes: str) -> Reader:
-        """A reader whose home is `root`/home."""
-        (root / "home").mkdir()
-        (root / "typed").mkdir()
-        given = {PORT: str(unused_port()), **changes}
+    def below(cls, root: Path, **environment: str) -> Reader:
+        """A reader whose home is `root`/home, with `environment` beside the usual one."""
+        for folder in ("home", "typed", "bin"):
+            (root / folder).mkdir()
+        changes = {PORT: str(unused_port())}
+        # pip would fetch the dependencies from an index
+        changes[INSTALL] = f"ln -s '{programs.ours('hive-subagent-daemon')}' ~/hive/bin/"
         if not (ROOT / ".venv").exists():
             # in a Nix build the programs are on PATH, and nothing can be installed
-            given["make demo"] = "hive-subagent-demo"
-        return cls(root, given)
+            changes["make demo"] = "hive-subagent-demo"
+        return cls(root, changes, environment)
 
     @property
     def home(self) -> Path:
@@ -40,12 +48,23 @@ class Reader:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a login shell has, with our programs where `make setup` or a package puts them."""
+        """What a login shell has, with our programs where `make setup` or a package puts them.
+
+        `claude` is the stand-in.
+        """
+        claude = self.root / "bin" / "claude"
+        if not claude.exists():
+            claude.symlink_to(programs.ours("hive-subagent-stub-claude"))
         ours = programs.ours("hive-subagent-daemon").parent
         return {
-            "PATH": f"{ours}:{os.environ['PATH']}",
+            "PATH": f"{claude.parent}:{ours}:{os.environ['PATH']}",
             "HOME": str(self.home),
             "LANG": "C.UTF-8",
+            # where a page's configuration names no port, it means the default
+            "HIVE_SUBAGENT_PORT": self.changes[PORT],
+            # claude refuses to skip permissions as root without it
+            **({"IS_SANDBOX": "1"} if os.getuid() == 0 else {}),
+            **self.further,
         }
 
     def change(self, text: str) -> str:
@@ -54,12 +73,16 @@ class Reader:
             text = text.replace(old, new)
         return text
 
-    def follow(self, page: str, folder: Path = ROOT) -> None:
-        """Do all that a page says; its first terminal begins in `folder`."""
-        todo = steps(page)
-        with terminals(self.root / "typed", self.home, self.environment) as terminal:
-            terminal(todo[0].terminal).run(f"cd '{folder}'")
-            play(todo, terminal, self.change)
+    @contextmanager
+    def reading(self, folder: Path = ROOT) -> Iterator[Callable[[Sequence[Step]], None]]:
+        """A function that does steps of pages; terminals begin in `folder` and stay open."""
+        with terminals(self.root / "typed", folder, self.environment) as terminal:
+            yield lambda steps: play(steps, terminal, self.change)
+
+    def follow(self, page: str) -> None:
+        """Do all that a page says."""
+        with self.reading() as do:
+            do(steps(page))
 
 
 def unused_port() -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from docs.pages import Block, Interrupt, matches
+from docs.pages import Block, Interrupt, Step, matches
 
 BLOCK_S = 120.0
 """The most a block of commands may take."""
@@ -29,7 +29,9 @@ def stays(block: Block) -> bool:
 class Terminal:
     """One bash, which ends with the first command that fails, so that a test sees it."""
 
-    def __init__(self, name: str, folder: Path, home: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, name: str, folder: Path, begin: Path, environment: Mapping[str, str]
+    ) -> None:
         self._name = name
         self._folder = folder
         self._mark = ""
@@ -41,7 +43,7 @@ class Terminal:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            cwd=home,
+            cwd=begin,
             env=dict(environment),
             text=True,
             start_new_session=True,
@@ -116,9 +118,9 @@ class Terminal:
 
 @contextmanager
 def terminals(
-    folder: Path, home: Path, environment: Mapping[str, str]
+    folder: Path, begin: Path, environment: Mapping[str, str]
 ) -> Iterator[Callable[[str], Terminal]]:
-    """Terminals by name, opened in `home` when they are first asked for, closed at the end.
+    """Terminals by name, opened in `begin` when they are first asked for, closed at the end.
 
     What is typed is kept in `folder`, which must be there.
     """
@@ -126,7 +128,7 @@ def terminals(
 
     def terminal(name: str) -> Terminal:
         if name not in opened:
-            opened[name] = Terminal(name or "only", folder, home, environment)
+            opened[name] = Terminal(name or "only", folder, begin, environment)
         return opened[name]
 
     try:
@@ -137,7 +139,7 @@ def terminals(
 
 
 def play(
-    steps: Sequence[Block | Interrupt],
+    steps: Sequence[Step],
     terminal: Callable[[str], Terminal],
     change: Callable[[str], str],
 ) -> None:

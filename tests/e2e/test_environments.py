@@ -81,9 +81,7 @@ async def test_the_readmes_commands_give_the_tools_to_an_owner_behind_a_proxy(
         say("now i know"),
     )
     with Proxy() as proxy, as_the_readme_says(world, proxy) as made:
-        done = await anyio.to_thread.run_sync(
-            made.own, f"have it linted {owner}", "-p", "--dangerously-skip-permissions"
-        )
+        done = await anyio.to_thread.run_sync(made.own, f"have it linted {owner}", "-p")
         assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["now i know"]), done
         assert "the linter is happy" in json.dumps(world.api.of(owner)[-1].messages)
         assert [notice["kind"] for notice in made.notices("lint")] == ["finished"]

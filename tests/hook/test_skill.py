@@ -54,7 +54,7 @@ def test_the_hook_is_copied_out_of_the_environment_that_the_readme_makes(tmp_pat
     made = tmp_path / "hive" / "bin" / "python3"
     made.parent.mkdir(parents=True)
     made.symlink_to(sys.executable)
-    (step,) = re.findall(r"```sh\n( +python=.+?)```", (SKILL / "SKILL.md").read_text(), re.DOTALL)
+    (step,) = re.findall(r"```sh\n( +python=.+?)```", (SKILL / "SETUP.md").read_text(), re.DOTALL)
     environment = {
         "HOME": str(tmp_path),
         "PATH": os.environ["PATH"],
@@ -66,7 +66,7 @@ def test_the_hook_is_copied_out_of_the_environment_that_the_readme_makes(tmp_pat
 
 
 @pytest.mark.parametrize(
-    "page", sorted(SKILL.parent.rglob("*.md")), ids=lambda page: page.parent.name
+    "page", sorted(SKILL.parent.rglob("*.md")), ids=lambda page: f"{page.parent.name}-{page.stem}"
 )
 def test_the_links_of_the_skills_lead_somewhere(page: Path) -> None:
     text = page.read_text()

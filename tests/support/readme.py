@@ -45,7 +45,7 @@ def owning(url: str, *arguments: str) -> str:
     """
     lines = "\n".join(blocks()[1])
     assert lines.count(ADDRESS) == 1
-    assert lines.endswith(" claude")
+    assert lines.endswith(" claude --allowedTools mcp__subagent")
     return f"{lines.replace(ADDRESS, f'{url}/')} {shlex.join(arguments)}"
 
 
