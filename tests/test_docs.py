@@ -16,7 +16,7 @@ from hive_subagent.outbox.sinks import NotAccepted, UnixSink
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("[ep]*/*.md"), *ROOT.glob("docs/**/*.md")])
-FAILURES = ROOT / "docs" / "reference" / "failures.md"
+FAILURES = ROOT / "docs" / "contributing" / "failures.md"
 
 
 def anchors(page: Path) -> set[str]:

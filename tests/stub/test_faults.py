@@ -1,4 +1,4 @@
-"""Every fault of the list in docs/reference/stub.md shows on the wire what the list says."""
+"""Every fault of the list in docs/contributing/stub.md shows on the wire what the list says."""
 
 from __future__ import annotations
 

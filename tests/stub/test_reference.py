@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hive_subagent_stub import script, steps
 from stub.process import Home, Json, directive
 
-PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "stub.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "contributing" / "stub.md").read_text()
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),
