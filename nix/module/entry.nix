@@ -40,23 +40,8 @@ let
   # The host that declares `extraMcpServers` decides what an entry can hold, and how definitions of
   # one entry are merged. What is read here is its declaration alone.
   whole = options.hyperhive.extraMcpServers.type;
-  one = whole.nestedTypes.elemType or whole;
-  # types that keep a value as it is: a mkDefault within it would stay there, as a set
-  isOpaque =
-    type:
-    lib.elem type.name [
-      "attrs"
-      "raw"
-      "unspecified"
-    ];
-  declared = removeAttrs (one.getSubOptions [ ]) [
-    "_module"
-    "_freeformOptions"
-  ];
-  isStrict = declared != { } && !(one.nestedTypes ? freeformType);
-  missing = lib.optionals isStrict (
-    lib.filter (leaf: !(declared ? ${leaf})) (lib.attrNames leaves)
-  );
+  definition = import ./definition.nix { inherit lib; };
+  missing = definition.missing (definition.part whole "subagent") (lib.attrNames leaves);
   # an entry without these is the same: all of its tools, and for no subagent
   needed = lib.subtractLists [
     "allowedTools"
@@ -68,11 +53,8 @@ let
     needed == [ "headers" ]
   ) " (or set hyperhive.subagent.agentName and authTokenFile to null)";
 
-  defaults = lib.mapAttrs (
-    _: leaf: if lib.isAttrs leaf then lib.mapAttrs (_: lib.mkDefault) leaf else lib.mkDefault leaf
-  ) (removeAttrs leaves missing);
-
   final = config.hyperhive.extraMcpServers.subagent or { };
+  isSet = entry: name: (entry.${name} or null) != null;
   isPriority = value: lib.isAttrs value && value ? _type;
   # a value with its parts, and theirs
   within =
@@ -84,17 +66,11 @@ let
 in
 {
   config = lib.mkIf (cfg.enable && entry.enable) {
-    hyperhive.extraMcpServers =
-      if isOpaque whole then
-        # entries are merged as they are: an agent's own replaces this one
-        lib.mkBefore { subagent = leaves; }
-      else if isOpaque one then
-        # the leaves of an entry are merged as they are: an agent's own replace these
-        { subagent = lib.mkBefore leaves; }
-      else
-        # Each leaf has its own mkDefault. On the entry as a whole, changing one leaf would lose the
-        # others; on the option as a whole, adding any other entry would drop this one.
-        { subagent = defaults; };
+    # Not one mkDefault for all of it: on the entry as a whole, changing one leaf would lose the
+    # others; on the option as a whole, adding any other entry would drop this one.
+    hyperhive.extraMcpServers = definition.define whole {
+      subagent = removeAttrs leaves missing;
+    };
 
     assertions = [
       {
@@ -110,8 +86,8 @@ in
           needed != [ ]
           || isPriority final
           || !(final.enable or true)
-          || final ? url
-          || final ? command;
+          || isSet final "url"
+          || isSet final "command";
         message = "hyperhive.extraMcpServers.subagent has neither `url` nor `command`: on this host a definition replaces the whole entry instead of one part. Write all of it (url ${leaves.url}), or drop it with hyperhive.subagent.entry.enable = false.";
       }
     ];

@@ -13,22 +13,46 @@ let
   };
   strict = without: types.attrsOf (types.submodule { options = removeAttrs leaves without; });
 
+  withHeaders =
+    type: types.attrsOf (types.submodule { options = leaves // { headers = leaf type; }; });
+  takesMore =
+    type:
+    types.submodule {
+      options.url = mkOption {
+        type = types.nullOr types.str;
+        default = null;
+      };
+      freeformType = type;
+    };
+
   # kind of host -> type of its option
   kinds = {
     "a strict submodule" = strict [ ];
-    "a submodule that takes more" = types.attrsOf (
-      types.submodule {
-        options = { inherit (leaves) url; };
-        freeformType = types.attrsOf types.anything;
-      }
+    "a submodule that takes more" = types.attrsOf (takesMore (types.attrsOf types.anything));
+    "a submodule that takes more as it is" = types.attrsOf (
+      takesMore (types.attrsOf types.unspecified)
     );
+    "a submodule that takes attrs" = types.attrsOf (takesMore types.attrs);
+    "a submodule or null that takes more" = types.attrsOf (
+      types.nullOr (takesMore (types.attrsOf types.anything))
+    );
+    "a submodule with headers of attrs" = withHeaders types.attrs;
+    "a submodule with headers of attrs or null" = withHeaders (types.nullOr types.attrs);
+    "a submodule with headers of a string or attrs" = withHeaders (
+      types.either types.str types.attrs
+    );
+    "a submodule with headers of unspecified" = withHeaders types.unspecified;
+    "a submodule with headers of raw" = withHeaders types.raw;
     "a submodule that is lazy" = types.lazyAttrsOf (types.submodule { options = leaves; });
     "attrsOf anything" = types.attrsOf types.anything;
     "attrsOf attrs" = types.attrsOf types.attrs;
     "attrsOf unspecified" = types.attrsOf types.unspecified;
+    "attrsOf raw" = types.attrsOf types.raw;
+    "attrsOf attrsOf unspecified" = types.attrsOf (types.attrsOf types.unspecified);
     "JSON" = (evaluate.pkgs.formats.json { }).type;
     "attrs" = types.attrs;
     "unspecified" = types.unspecified;
+    "raw" = types.raw;
   };
   # what an agent says is in another file, which may come before or after the module
   beside =
@@ -83,9 +107,20 @@ let
   keeping =
     agent:
     (result (types.attrsOf types.attrs) { hyperhive.extraMcpServers.subagent = agent; }).failures;
-  mergeParts = removeAttrs kinds [
-    "attrs"
-    "unspecified"
+  replaceEntries = {
+    inherit (kinds)
+      "a submodule that takes attrs"
+      "attrsOf raw"
+      attrs
+      raw
+      unspecified
+      ;
+  };
+  mergeParts = removeAttrs kinds (lib.attrNames replaceEntries);
+  mergeHeaders = removeAttrs mergeParts [
+    "a submodule with headers of raw"
+    "attrsOf attrs"
+    "attrsOf unspecified"
   ];
 in
 onEach "the entry is whole" { } (works whole) kinds
@@ -93,13 +128,15 @@ onEach "the entry is whole" { } (works whole) kinds
 // onEach "one part is changed and the others stay" {
   hyperhive.extraMcpServers.subagent.allowedTools = [ "status" ];
 } (works { subagent = whole.subagent // { allowedTools = [ "status" ]; }; }) mergeParts
+// onEach "a header is added and the agent's name stays" {
+  hyperhive.extraMcpServers.subagent.headers.X-More = "1";
+} (works { subagent = lib.recursiveUpdate whole.subagent { headers.X-More = "1"; }; }) mergeHeaders
 // {
   "test a part changed where whole entries are replaced is an error that says so" = {
-    expr = map (type: (result type { hyperhive.extraMcpServers.subagent = less; }).failures) [
-      types.attrs
-      types.unspecified
-    ];
-    expected = lib.replicate 2 [
+    expr = map (type: (result type { hyperhive.extraMcpServers.subagent = less; }).failures) (
+      lib.attrValues replaceEntries
+    );
+    expected = lib.replicate 5 [
       "hyperhive.extraMcpServers.subagent has neither `url` nor `command`: on this host a definition replaces the whole entry instead of one part. Write all of it (url http://127.0.0.1:8717/mcp), or drop it with hyperhive.subagent.entry.enable = false."
     ];
   };
