@@ -42,22 +42,19 @@ let
     cfg.authTokenFile != null
     || config.systemd.services.hive-subagent-daemon.environment ? HIVE_SUBAGENT_AUTH_TOKEN_FILE;
 
-  accounts = lib.attrValues config.users.users;
-  # directories that exist once the machine is up, as far as its configuration says so
-  provided =
-    map (account: toString account.home) (lib.filter (account: account.createHome) accounts)
-    ++ lib.concatMap lib.attrNames (lib.attrValues config.systemd.tmpfiles.settings)
-    ++ map tmpfilesPath config.systemd.tmpfiles.rules
-    ++ lib.attrNames config.fileSystems;
-  # the second word of `d /path 0755 …`, which may be quoted
-  tmpfilesPath =
-    rule:
-    let
-      words = builtins.match "[[:space:]]*[^[:space:]]+[[:space:]]+\"?([^[:space:]\"]+).*" rule;
-    in
-    if words == null then "" else lib.head words;
-  isProvided =
-    directory: lib.any (path: path == directory || lib.hasPrefix "${directory}/" path) provided;
+  # what systemd listens on; a number alone is a port of every address
+  socket = config.systemd.sockets.hive-subagent-daemon or { };
+  streams = map toString (
+    lib.toList (socket.socketConfig.ListenStream or [ ]) ++ socket.listenStreams or [ ]
+  );
+  open = lib.filter (
+    stream:
+    builtins.match "127[.][0-9.]+:[0-9]+|[[]::1[]]:[0-9]+|[/@].*" stream == null
+  ) streams;
+
+  accounts = lib.filter (account: account.name == cfg.user) (lib.attrValues config.users.users);
+  isProvided = import ./provided.nix { inherit config lib; };
+  homeless = lib.filter (account: cfg.workDir == null && !isProvided account.home) accounts;
 in
 {
   config = lib.mkIf cfg.enable {
@@ -86,6 +83,10 @@ in
           message = "hyperhive.subagent.settings.host is ${host}, which others than this machine may reach, and there is no token: whoever reaches the port would command the subagents. Set hyperhive.subagent.authTokenFile, or leave host on the loopback.";
         }
         {
+          assertion = isLoopback -> open == [ ] || hasToken;
+          message = "systemd.sockets.hive-subagent-daemon listens on ${toString open}, which others than this machine may reach, and there is no token: whoever reaches the port would command the subagents. Set hyperhive.subagent.authTokenFile, or leave the socket on the loopback.";
+        }
+        {
           assertion =
             perRun == null
             || cfg.serviceMemoryMax == null
@@ -96,8 +97,12 @@ in
 
     # warnings, since accounts and directories can also be made by hand
     warnings =
-      lib.optional (cfg.user != "root" && !lib.any (account: account.name == cfg.user) accounts)
+      lib.optional (cfg.user != "root" && accounts == [ ])
         "hyperhive.subagent.user is \"${cfg.user}\", and users.users declares no such account; set it to the agent's account, or the unit will not start."
+      ++ map (
+        account:
+        "hyperhive.subagent.user is \"${cfg.user}\", and nothing makes its home, ${account.home}; set createHome of the account, add the directory to systemd.tmpfiles.settings, or set hyperhive.subagent.workDir, or the unit will not start (200/CHDIR) until the directory exists."
+      ) (lib.optionals (cfg.user != "root") homeless)
       ++ lib.optional (cfg.workDir != null && !isProvided cfg.workDir)
         "hyperhive.subagent.workDir is ${cfg.workDir}, and neither an account's home nor systemd.tmpfiles nor fileSystems provides it; add it to systemd.tmpfiles.settings, or the unit will not start (200/CHDIR) until the directory exists.";
   };

@@ -243,6 +243,53 @@ in
     ];
   };
 
+  "test a socket beyond the loopback is refused without a token" = {
+    expr =
+      map
+        (
+          socket:
+          says {
+            systemd.sockets.hive-subagent-daemon = socket;
+          } == [ ]
+        )
+        [
+          { socketConfig.ListenStream = "127.0.0.2:8717"; }
+          { socketConfig.ListenStream = "[::1]:8717"; }
+          { socketConfig.ListenStream = "0.0.0.0:8717"; }
+          { socketConfig.ListenStream = 8717; }
+          {
+            socketConfig.ListenStream = [
+              "127.0.0.1:8717"
+              "192.168.1.2:8717"
+            ];
+          }
+          { listenStreams = [ "[::]:8717" ]; }
+        ];
+    expected = [
+      true
+      true
+      false
+      false
+      false
+      false
+    ];
+  };
+  "test a socket beyond the loopback is told what to do" = {
+    expr = map says [
+      { systemd.sockets.hive-subagent-daemon.socketConfig.ListenStream = "0.0.0.0:8717"; }
+      {
+        systemd.sockets.hive-subagent-daemon.socketConfig.ListenStream = "0.0.0.0:8717";
+        hyperhive.subagent.authTokenFile = "/run/secrets/token";
+      }
+    ];
+    expected = [
+      [
+        "systemd.sockets.hive-subagent-daemon listens on 0.0.0.0:8717, which others than this machine may reach, and there is no token: whoever reaches the port would command the subagents. Set hyperhive.subagent.authTokenFile, or leave the socket on the loopback."
+      ]
+      [ ]
+    ];
+  };
+
   "test an account that nobody declares is warned of" = {
     expr = (scout { hyperhive.subagent.user = "nobody-here"; }).warnings;
     expected = [
@@ -301,8 +348,15 @@ in
           { systemd.tmpfiles.rules = [ ''d "/srv/work" 0755 agent users'' ]; }
           { systemd.tmpfiles.settings.any."/srv/work/deeper".d = { }; }
           { fileSystems."/srv/work".device = "/dev/sdb"; }
+          {
+            hyperhive.subagent.workDir = "/srv/work/";
+            systemd.tmpfiles.settings.any."/srv/work".d = { };
+          }
+          { hyperhive.subagent.workDir = "/tmp"; }
+          { hyperhive.subagent.workDir = "/"; }
+          { hyperhive.subagent.workDir = "/var/lib/hive-subagent"; }
         ];
-    expected = lib.replicate 6 [ ];
+    expected = lib.replicate 10 [ ];
   };
   "test a work directory beside what is provided is warned of" = {
     expr =
@@ -318,6 +372,9 @@ in
         [
           { systemd.tmpfiles.rules = [ "d /srv/workshop 0755 agent users" ]; }
           { systemd.tmpfiles.settings.any."/srv".d = { }; }
+          # these change what is there, and make nothing
+          { systemd.tmpfiles.rules = [ "z /srv/work 0755 agent users" ]; }
+          { systemd.tmpfiles.settings.any."/srv/work".R = { }; }
           {
             users.users.worker = {
               createHome = false;
@@ -325,7 +382,34 @@ in
             };
           }
         ];
-    expected = lib.replicate 3 1;
+    expected = lib.replicate 5 1;
+  };
+
+  "test a home that nothing makes is warned of where it is the work directory" = {
+    expr =
+      let
+        warnings =
+          workDir:
+          (scout {
+            users.users.worker = {
+              home = "/srv/worker";
+            };
+            hyperhive.subagent = {
+              user = "worker";
+              inherit workDir;
+            };
+          }).warnings;
+      in
+      map warnings [
+        null
+        "/home/agent"
+      ];
+    expected = [
+      [
+        "hyperhive.subagent.user is \"worker\", and nothing makes its home, /srv/worker; set createHome of the account, add the directory to systemd.tmpfiles.settings, or set hyperhive.subagent.workDir, or the unit will not start (200/CHDIR) until the directory exists."
+      ]
+      [ ]
+    ];
   };
 
   "test a sink that is neither a directory nor a socket does not evaluate" = {

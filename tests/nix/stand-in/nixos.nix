@@ -54,6 +54,7 @@ let
         default = "";
       };
       wantedBy = list unitName;
+      listenStreams = list types.str;
       socketConfig = section;
     };
   };
