@@ -134,11 +134,16 @@ async def test_the_next_daemon_ends_what_sits_in_leaves_and_removes_them(
 async def test_a_hundred_runs_leave_no_leaf_and_no_descriptor(
     contained: Containment, unit: Path
 ) -> None:
-    before = len(os.listdir("/proc/self/fd"))
-    for _ in range(100):
+    async def run() -> None:
         enclosure = contained.open(secrets.token_hex(4))
         await enclosure.end()
         enclosure.close()
+
+    # the first may import ctypes, whose libffi keeps a descriptor of its own file
+    await run()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(100):
+        await run()
     assert len(os.listdir("/proc/self/fd")) == before
     assert not [name for name in os.listdir(unit) if name.startswith("run-")]
 
