@@ -52,7 +52,7 @@ def test_every_failure_names_tests_that_cite_it() -> None:
 
 
 async def test_the_example_consumer_takes_a_notice_once(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "reference" / "todos.md").read_text()
+    page = (ROOT / "docs" / "reference" / "notices.md").read_text()
     (example,) = re.findall(r"```python\n(.+?)```", page, re.DOTALL)
     socket = tmp_path / "todo.sock"
     assert "/run/user/1000/todo.sock" in example
