@@ -7,7 +7,10 @@
   msgspec,
   pydantic,
   pydantic-settings,
+  pyyaml,
+  rich,
   starlette,
+  typer,
   uvicorn,
   hive-subagent-testing,
   hypothesis,
@@ -53,7 +56,10 @@ buildPythonApplication {
     msgspec
     pydantic
     pydantic-settings
+    pyyaml
+    rich
     starlette
+    typer
     uvicorn
   ];
 

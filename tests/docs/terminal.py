@@ -50,8 +50,7 @@ class Terminal:
         )
         self._reader = threading.Thread(target=self._follow, daemon=True)
         self._reader.start()
-        # as in a shell that somebody types into, Ctrl-C ends the program and not the shell
-        self._send("trap : INT; set -e")
+        self._send("set -e")
 
     def run(self, commands: str, until: Callable[[str], bool] | None = None) -> str:
         """Run commands to their end, or until their output is as `until` says; returns it."""
@@ -162,11 +161,7 @@ def _enter(block: Block, terminal: Terminal, change: Callable[[str], str]) -> No
     if stays(block):
         assert shown is not None, f"{where}: the page does not say what is seen when it runs"
         visible = shown
-        before, _, last = block.text.rstrip().rpartition("\n")
-        terminal.run(change(before))
-        # what Ctrl-C ends has either ended well or died of it
-        foreground = f"{change(last)} || [ $? = 130 ]"
-        terminal.run(foreground, until=lambda said: matches(visible, said))
+        terminal.run(change(block.text), until=lambda said: matches(visible, said))
         return
     said = terminal.run(change(block.text))
     if shown is not None:

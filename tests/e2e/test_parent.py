@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from support.programs import ours
 
 from e2e.cli import Speaker, speaking
 from e2e.script import Hang, Say, say, use
@@ -187,3 +188,43 @@ async def test_a_parent_without_hyperhive_takes_the_file_that_the_module_writes(
             await parent.send(f"have it linted {owner}")
             await parent.results(1)
     assert "linted" in json.dumps(world.api.of(owner)[-1].messages[-1])
+
+
+def _bridge(world: World) -> tuple[str, ...]:
+    """As `claude mcp add subagent -- hive-subagent mcp` sets it up."""
+    server = {
+        "command": str(ours("hive-subagent")),
+        "args": ["--socket", str(world.runtime_dir / "operator.sock"), "mcp"],
+    }
+    config = world.sandbox.root / "bridge-mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"subagent": server}}))
+    return ("--strict-mcp-config", f"--mcp-config={config}")
+
+
+@on_both_versions
+async def test_a_parent_reaches_the_daemon_by_the_bridge_without_a_token(world: World) -> None:
+    """Issue 13, 3."""
+    _guard(world)
+    owner = _owner_script(world, world.api.script(say("linted")))
+    async with world.daemon(), speaking(world, *_bridge(world), environment={}) as parent:
+        await parent.send(f"have it linted {owner}")
+        await parent.results(1)
+    assert "linted" in json.dumps(world.api.of(owner)[-1].messages[-1])
+
+
+async def test_a_parents_wait_goes_to_the_background_over_the_bridge_too(world: World) -> None:
+    """Issue 13, 3."""
+    gate = anyio.Event()
+    child = world.api.script(Say(text="the linter is happy", after=gate))
+    owner = _owner_script(world, child)
+    async with (
+        world.daemon(),
+        speaking(world, *_bridge(world), environment=TO_THE_BACKGROUND) as parent,
+    ):
+        await parent.send(f"have it linted {owner}")
+        [first] = await parent.results(1)
+        assert first["result"] == "i shall be told"
+        gate.set()
+        [_, second] = await parent.results(2)
+        assert second["result"] == "now i know"
+    assert "the linter is happy" in world.api.of(owner)[-1].user_text
