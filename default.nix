@@ -17,7 +17,12 @@ let
   };
 in
 {
-  inherit (overlay pkgs pkgs) hive-subagent hive-subagent-stub-claude;
+  inherit (overlay pkgs pkgs)
+    hive-subagent
+    hive-subagent-demo
+    hive-subagent-stub-claude
+    hive-subagent-testing
+    ;
   overlays.default = overlay;
   nixosModules = {
     default = modules.agent;
