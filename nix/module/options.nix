@@ -217,8 +217,8 @@ in
         Whether `nixos-rebuild switch` restarts a daemon whose unit has changed. A restart ends the
         runs: they are reported as killed, and `continue` goes on with them. With `false` they live
         on and so does the daemon of before, with its package, settings and port, until
-        `systemctl restart hive-subagent-daemon.socket hive-subagent-daemon.service`; meanwhile
-        `/etc/hyperhive/extra-mcp.json` is the new configuration's.
+        `systemctl stop hive-subagent-daemon.socket hive-subagent-daemon.service` and then a start
+        of the service; meanwhile `/etc/hyperhive/*.json` are the new configuration's.
       '';
     };
     settings = mkOption {

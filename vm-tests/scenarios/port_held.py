@@ -43,5 +43,14 @@ with subtest("after a stop the next call starts it, unless its socket is stopped
     call("status", {}, THERE)
     machine.succeed(f"systemctl stop {SOCKET} {UNIT}")
     unreachable(THERE)
-    machine.succeed(f"systemctl start {UNIT}")
+
+with subtest("after a stop of both a start of the daemon takes a new port"):
+    # what the how-to says for `restartIfChanged`; `systemctl restart` of both ends with 1
+    lines = f"[Socket]\\nListenStream=\\nListenStream=127.0.0.1:{port + 1}\\n"
+    drop_in = f"/run/systemd/system/{SOCKET}.d"
+    machine.succeed(
+        f"mkdir -p {drop_in}; printf '{lines}' >{drop_in}/port.conf; systemctl daemon-reload",
+        f"systemctl start {UNIT}",
+        f"{CLIENT} --url http://127.0.0.1:{port + 1} health",
+    )
     assert machine.get_unit_property(SOCKET, "ActiveState") == "active"
