@@ -50,7 +50,8 @@ class Terminal:
         )
         self._reader = threading.Thread(target=self._follow, daemon=True)
         self._reader.start()
-        self._send("set -e")
+        # as in a shell that somebody types into, Ctrl-C ends the program and not the shell
+        self._send("trap : INT; set -e")
 
     def run(self, commands: str, until: Callable[[str], bool] | None = None) -> str:
         """Run commands to their end, or until their output is as `until` says; returns it."""
@@ -161,7 +162,11 @@ def _enter(block: Block, terminal: Terminal, change: Callable[[str], str]) -> No
     if stays(block):
         assert shown is not None, f"{where}: the page does not say what is seen when it runs"
         visible = shown
-        terminal.run(change(block.text), until=lambda said: matches(visible, said))
+        before, _, last = block.text.rstrip().rpartition("\n")
+        terminal.run(change(before))
+        # what Ctrl-C ends has either ended well or died of it
+        foreground = f"{change(last)} || [ $? = 130 ]"
+        terminal.run(foreground, until=lambda said: matches(visible, said))
         return
     said = terminal.run(change(block.text))
     if shown is not None:

@@ -1,6 +1,7 @@
 """Where notices go: a directory, or a socket that says yes.
 
-A new sink is a class with `key` and `deliver` and a line in `_KINDS`.
+A new sink is a class as `PlacedSink` says, and a line in `_KINDS`; docs/contributing/recipes.md has
+an example.
 """
 
 from __future__ import annotations
@@ -48,6 +49,15 @@ class Sink(Protocol):
 
     async def deliver(self, notice: Notice) -> None:
         """Hand over one notice; returns once it is accepted. Raises NotAccepted."""
+
+
+class PlacedSink(Sink, Protocol):
+    """A sink that an entry of `todo_sinks` names; `events` says whether it is offered events."""
+
+    events: bool
+
+    async def send(self, name: str, line: bytes) -> None:
+        """Hand over one line of JSON, which `name` identifies. Raises NotAccepted."""
 
 
 def encode_notice(notice: Notice) -> bytes:
@@ -163,14 +173,14 @@ def _says_ok(answer: bytes) -> bool:
 
 
 class _MakesSink(Protocol):
-    def __call__(self, path: Path, *, events: bool) -> DirSink | UnixSink: ...
+    def __call__(self, path: Path, *, events: bool) -> PlacedSink: ...
 
 
 _KINDS: dict[str, _MakesSink] = {"dir": DirSink, "unix": UnixSink}
 
 
-def parse_sink(text: str) -> DirSink | UnixSink:
-    """The sink that one entry of `todo_sinks` means: `dir:PATH` or `unix:PATH`.
+def parse_sink(text: str) -> PlacedSink:
+    """The sink that one entry of `todo_sinks` means, such as `dir:PATH` or `unix:PATH`.
 
     `~` and relative paths are made absolute. `?events=1` asks for events beside the notices.
     Raises ConfigurationError that names the entry.
@@ -182,7 +192,7 @@ def parse_sink(text: str) -> DirSink | UnixSink:
     kind, colon, rest = text.partition(":")
     place, _, options = rest.partition("?")
     if kind not in _KINDS or not colon:
-        raise wrong(" is neither dir:PATH nor unix:PATH")
+        raise wrong(f" is neither {' nor '.join(f'{known}:PATH' for known in _KINDS)}")
     if options not in ("", "events=0", "events=1"):
         raise wrong(f": option {options!r} is unknown; write events=1 or nothing")
     if not place or "\0" in place:
