@@ -16,6 +16,7 @@ from support.daemon import Daemon
 from support.stub import REACHED, script, text
 
 from docs.pages import ROOT, blocks
+from hive_subagent.delegation.roles import read_roles
 from hive_subagent.settings import Settings
 
 EXAMPLES = ROOT / "examples"
@@ -69,6 +70,20 @@ async def test_the_delegation_is_handed_out_to_three_roles(daemon: Daemon, sourc
     reply = await daemon.must("wait", names=[identity], timeout_s=60)
     assert [session["role"] for session in reply["sessions"]] == ["scout", "reviewer", "worker"]
     assert [session["state"] for session in reply["sessions"]] == ["idle"] * 3
+    if source == "how-to":
+        _, waiting, going_on = blocks("docs/how-to/delegate.md", "json")
+        waits = json.loads(waiting.text) | {"names": [identity]}
+        assert call(daemon, "--field", "done", "wait", json.dumps(waits)).stdout == "true\n"
+        name = next(s["name"] for s in reply["sessions"] if s["role"] == "scout")
+        more = json.loads(going_on.text) | {"name": name}
+        assert name in call(daemon, "continue", json.dumps(more)).stdout
+
+
+@pytest.mark.parametrize("page", ["docs/how-to/delegate.md", "docs/reference/roles.md"])
+def test_the_roles_that_are_shown_can_be_read(page: str, tmp_path: Path) -> None:
+    for number, block in enumerate(blocks(page, "markdown")):
+        (tmp_path / f"shown-{number}.md").write_text(block.text)
+    assert "shown-0" in read_roles(tmp_path)
 
 
 def test_a_call_that_cannot_be_made_says_so_in_one_line(daemon: Daemon, tmp_path: Path) -> None:
