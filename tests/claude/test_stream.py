@@ -70,7 +70,8 @@ EVENTS = st.fixed_dictionaries(
 def texts_by_full_parse(line: bytes) -> list[str]:
     event = protocol.parse(line)
     assert event is not None
-    return [part["text"] for part in event["message"]["content"] if part["type"] == "text"]
+    parts = event["message"]["content"]
+    return [part["text"] for part in parts if part["type"] == "text" and part["text"] is not None]
 
 
 @given(st.lists(EVENTS, min_size=1, max_size=6))

@@ -21,7 +21,7 @@ from support.daemon import Daemon
 from support.processes import until
 from support.stub import HANG, goal_reached, script, text
 
-from hive_subagent.server.connections import FEWEST, MOST
+from hive_subagent.server.connections import FEWEST, MOST, most_connections
 from security.rude import OWNER, Load, connect, guard, head, many_descriptors, raw
 
 ROOT = Path(__file__).parents[2]
@@ -119,7 +119,9 @@ async def test_where_descriptors_run_out_the_owner_gets_in_and_runs_go_on(world:
     world.settings["max_running"] = 4
     world.start()
     with stranger(world, 500):
-        await until(lambda: held(world) >= 400 - 128 - 4 * 16, "all that are left to connections")
+        await until(
+            lambda: held(world) >= most_connections(400, 4), "all that are left to connections"
+        )
         sessions = [await world.begin(script(HANG)) for _ in range(4)]
         await world.must("status")
         for name in sessions:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.house import House
+from support.stub import script, text
 
 import hive_subagent
 from hive_subagent.models.session import Cause, State
@@ -78,7 +79,7 @@ async def test_a_queued_run_is_shown_as_queued_and_keeps_a_stop_for_its_start() 
 async def test_a_run_passes_through_its_phases(home: House) -> None:
     """Issue 12, 2."""
     gate = home.gate()
-    live = await home.begin(f"wait_file {gate}\nsay done")
+    live = await home.begin(script({"wait_file": str(gate)}, text("done")))
     phases = [live.phase]
     assert live.owed
     gate.touch()
