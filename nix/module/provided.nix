@@ -37,7 +37,7 @@ let
     )
     ++ lib.concatMap ofSettings (lib.attrValues config.systemd.tmpfiles.settings)
     ++ lib.concatMap ofRule config.systemd.tmpfiles.rules
-    ++ lib.attrNames config.fileSystems
+    ++ lib.mapAttrsToList (name: mount: mount.mountPoint or name) config.fileSystems
   );
 in
 directory:

@@ -348,6 +348,7 @@ in
           { systemd.tmpfiles.rules = [ ''d "/srv/work" 0755 agent users'' ]; }
           { systemd.tmpfiles.settings.any."/srv/work/deeper".d = { }; }
           { fileSystems."/srv/work".device = "/dev/sdb"; }
+          { fileSystems.work.mountPoint = "/srv/work"; }
           {
             hyperhive.subagent.workDir = "/srv/work/";
             systemd.tmpfiles.settings.any."/srv/work".d = { };
@@ -356,7 +357,7 @@ in
           { hyperhive.subagent.workDir = "/"; }
           { hyperhive.subagent.workDir = "/var/lib/hive-subagent"; }
         ];
-    expected = lib.replicate 10 [ ];
+    expected = lib.replicate 11 [ ];
   };
   "test a work directory beside what is provided is warned of" = {
     expr =
