@@ -124,7 +124,8 @@ class DelegationService:
                 executor=self._executor,
             )
             delegation.promise()
-        except Refused:
+        except BaseException:
+            # whatever it is, no brief is left of children that will not begin
             self._prepare.forget(launches)
             raise
         self._current = delegation

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import anyio
 from anyio.abc import TaskGroup
@@ -124,8 +125,8 @@ class Executor:
             finally:
                 with anyio.CancelScope(shield=True):
                     await self._finish(life, run)
-            why = run.stopped_by or Cause.INTERRUPT
-            life.refuse(Refused(refusals.never_begun(launch.record.name, why), kind="conflict"))
+            name, why = launch.record.name, run.stopped_by or Cause.INTERRUPT
+            life.refuse(Refused(refusals.never_begun(name, why), kind="conflict", name=name))
         except SubagentError as error:
             life.refuse(error)
         except Exception:
@@ -187,10 +188,9 @@ class Executor:
             life.given_up = True
             run.stop(Cause.INTERRUPT, step_s=self.settings.interrupt_grace_s, force=True)
             raise
-        self.tasks.start_soon(
-            session_lock.until_settled, claude, lambda: self._settle(life, claude)
-        )
-        self.tasks.start_soon(reporting.warn_of_missing_servers, life.record.name, claude)
+        name, settle = life.record.name, partial(self._settle, life, claude)
+        self.tasks.start_soon(session_lock.until_settled, name, claude, settle)
+        self.tasks.start_soon(reporting.warn_of_missing_servers, name, claude)
 
     def _take_up(self, life: Lifecycle, claude: RunningClaude) -> StartReply:
         config_dir = self.settings.claude_config_dir
@@ -230,7 +230,8 @@ class Executor:
         if not life.owed:
             died = ended_view(life.record.with_ending(life.ending(finish)))
             kind: RefusalKind = "failed" if miss is None else "not_found"
-            life.refuse(Refused(miss or refusals.stillborn(died, finish.outcome), kind=kind))
+            said = miss or refusals.stillborn(died, finish.outcome)
+            life.refuse(Refused(said, kind=kind, name=life.record.name))
             return
         life.record = session_lock.identified(life.record, heard) or life.record
         pending.confirm(config_dir, life.record, heard)

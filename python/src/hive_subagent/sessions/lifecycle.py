@@ -46,7 +46,7 @@ class Phase(StrEnum):
     RUNNING = "running"
     """The call that started it was answered well: its ending is owed."""
     ENDING = "ending"
-    """Nothing more is said to claude; its tree is being ended."""
+    """Nothing more is said to claude: it may still exit by itself, and then its tree is ended."""
     ENDED = "ended"
     """Nothing of it is left, and its name is free."""
 
@@ -216,11 +216,6 @@ class LiveSession:
     def owed(self) -> bool:
         """Whether the ending of its run is reported: its call was answered well."""
         return self._life.owed
-
-    @property
-    def began_at(self) -> float | None:
-        """When its own work began, on the monotonic clock."""
-        return self._life.began_at
 
     @property
     def further(self) -> tuple[str, ...]:

@@ -101,7 +101,7 @@ def identified(record: SessionRecord, conversation: Conversation) -> SessionReco
     return record.model_copy(update={"session_id": session_id})
 
 
-async def until_settled(claude: RunningClaude, settle: Callable[[], bool]) -> None:
+async def until_settled(name: str, claude: RunningClaude, settle: Callable[[], bool]) -> None:
     """Call `settle` with pauses until it returns true, for what a first event comes too early.
 
     Claude makes a new transcript some 10 ms after its first lines (measured with 2.1.197).
@@ -115,9 +115,9 @@ async def until_settled(claude: RunningClaude, settle: Callable[[], bool]) -> No
             if settle():
                 return
         except SubagentError as error:
-            log.warning("session %s: %s", claude.conversation.session_id, error)
+            log.warning("`%s`: %s", name, error)
         except Exception:  # a lock that is not there must cost neither the run nor the daemon
-            log.exception("settling in session %s broke", claude.conversation.session_id)
+            log.exception("settling in the session of `%s` broke", name)
             return
         # not its next line: a claude whose API hangs prints nothing after its init
         with anyio.move_on_after(pause_s):
