@@ -20,6 +20,7 @@ let
     # not `import`: errors and the manual name the file that declares an option
     (lib.modules.importApply ./options.nix { inherit packageFor; })
     ./assertions.nix
+    ./command.nix
     ./entry.nix
     ./service.nix
     ./skill.nix

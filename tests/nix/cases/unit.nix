@@ -214,4 +214,24 @@ in
     expr = line "TasksMax" { };
     expected = 16384;
   };
+
+  "test the agent's account finds the command line, and where the daemon is off nobody does" = {
+    expr =
+      map
+        (
+          enable:
+          let
+            config = evaluate.config [ { hyperhive.subagent = { inherit enable; }; } ];
+          in
+          map toString config.environment.systemPackages
+        )
+        [
+          true
+          false
+        ];
+    expected = [
+      [ (toString evaluate.pkgs.hive-subagent) ]
+      [ ]
+    ];
+  };
 }

@@ -110,6 +110,7 @@ in
       rules = list types.str;
       settings = anything;
     };
+    environment.systemPackages = list types.package;
     environment.etc = mkOption {
       type = types.attrsOf (
         types.submodule {
