@@ -17,6 +17,7 @@ RUN = {
     "README.md": "tests/test_readme.py",
     "docs/contributing/recipes.md": "tests/docs/test_recipes.py",
     "docs/how-to/be-told.md": "tests/docs/test_howto.py",
+    "docs/reference/api.md": "tests/docs/test_api.py",
     "docs/how-to/install-skills.md": "tests/docs/test_howto.py",
     "docs/how-to/intervene.md": "tests/docs/test_howto.py",
     "docs/how-to/upgrade.md": "tests/docs/test_tutorial.py",

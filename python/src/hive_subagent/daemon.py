@@ -33,6 +33,7 @@ from hive_subagent.errors import ConfigurationError, PortTaken
 from hive_subagent.intervention.service import InterventionService
 from hive_subagent.models.replies import Health
 from hive_subagent.outbox.event_feed import EventFeed
+from hive_subagent.outbox.event_journal import EventJournal
 from hive_subagent.outbox.outbox import Outbox
 from hive_subagent.outbox.owed_files import identities_in
 from hive_subagent.outbox.sinks import parse_sink
@@ -161,8 +162,9 @@ async def serve(settings: Settings) -> None:
             for process in await containment.sweep_leftovers():
                 log.warning("ended what was left over: %d %.200s", process.pid, process.command)
             records = SessionStore(settings.state_dir)
-            outbox = Outbox(settings.state_dir, sinks, identity=identity)
-            events = EventFeed(sink for sink in sinks if sink.events)
+            journal = EventJournal(instance)
+            events = EventFeed((sink for sink in sinks if sink.events), journal=journal)
+            outbox = Outbox(settings.state_dir, sinks, identity=identity, events=events)
             config_dir = settings.claude_config_dir
             others = partial(
                 recover_delegation, records=records, outbox=outbox, config_dir=config_dir
@@ -178,7 +180,9 @@ async def serve(settings: Settings) -> None:
                 lambda token: f"{url}/signal/{token}/mcp",
                 is_ours=local.is_address,
             )
-            interventions = InterventionService(settings, registry.running, near=registry.near)
+            interventions = InterventionService(
+                settings, registry.running, near=registry.near, events=events
+            )
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(outbox.run)
                 tasks.start_soon(recovery.run)
@@ -210,7 +214,9 @@ async def serve(settings: Settings) -> None:
                         running=service.running,
                         agent=settings.agent_name,
                     ).model_copy(update=recovery.counts),
-                    services=Services(settings, service, interventions, delegations),
+                    services=Services(
+                        settings, service, interventions, delegations, outbox, journal
+                    ),
                     auth_token=auth_token,
                     local=local,
                     streams=streams,
@@ -225,7 +231,7 @@ async def serve(settings: Settings) -> None:
                     lambda: _tell_ready(settings, url, instance),
                     max_running=settings.max_running,
                     peers=peers,
-                    before_shutdown=streams.close,
+                    before_shutdown=(streams.close, journal.close),
                 )
                 tasks.start_soon(_stop_on_signal, service, records, outbox, events, server)
                 await server.serve()

@@ -30,11 +30,13 @@ class InterventionQueue:
         hear: Hear = lambda batch: None,
         look: Callable[[], None] = lambda: None,
         left: Callable[[], None] = lambda: None,
+        changed: Callable[[Intervention], None] = lambda note: None,
     ) -> None:
         """`missed` is what earlier runs of the session did not deliver.
 
         `keep` is given what is undelivered now, whenever that changes; `look` is called where
-        claude asks, before it is answered; `left` is told of the end.
+        claude asks, before it is answered; `left` is told of the end, `changed` of each note whose
+        state is another than before.
         """
         # a stop that came too late for a run is not meant for the next one
         self._notes = [Intervention.again(note) for note in missed if note.kind != "stop"]
@@ -45,6 +47,8 @@ class InterventionQueue:
         self._hear = hear
         self._look = look
         self._left = left
+        self._changed = changed
+        self._states = dict.fromkeys(self._known, "queued")
         self._message: Message | None = None
         self._hushed = False
         self.halted = False
@@ -164,6 +168,10 @@ class InterventionQueue:
         return Halt(stops[0].text)
 
     def _write_down(self) -> None:
+        for note in self._notes:
+            if self._states.get(note.id) != note.state:
+                self._states[note.id] = note.state
+                self._changed(note)
         # of those that arrived only a stop is asked for again: a run that heard of it may yet die
         self._notes = [n for n in self._notes if n.kind == "stop" or n.state != "delivered"]
         undelivered = tuple(note.undelivered() for note in self._notes if not note.settled)

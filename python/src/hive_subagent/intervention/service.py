@@ -19,9 +19,12 @@ from hive_subagent.intervention.intervention import (
     Intervention,
 )
 from hive_subagent.intervention.queue import InterventionQueue, Keep
+from hive_subagent.models.events import INTERVENTION_EVENTS, InterventionChanged
 from hive_subagent.models.replies import InterveneReply
 from hive_subagent.models.session import InterventionKind
+from hive_subagent.outbox.event_feed import EventFeed
 from hive_subagent.sessions import checks
+from hive_subagent.sessions.ending import now
 from hive_subagent.sessions.registry import REMEMBERED
 from hive_subagent.sessions.steering import SteeredSession
 from hive_subagent.settings import Settings
@@ -51,6 +54,7 @@ class InterventionService:
         running: Callable[[str], SteeredSession | None],
         *,
         near: Callable[[str], str] = lambda name: "",
+        events: EventFeed | None = None,
     ) -> None:
         """`running` finds the live session of a name; `near` says which known names are like it.
 
@@ -59,6 +63,7 @@ class InterventionService:
         self._settings = settings
         self._running = running
         self._near = near
+        self._events = events or EventFeed()
         self._folder = settings.runtime / "channels" if settings.channels else None
         self._watches = inotify.Watches()
         self._steered: dict[SteeredSession, Steered] = {}
@@ -78,6 +83,7 @@ class InterventionService:
             hear=channel.hear if channel else lambda batch: None,
             look=channel.attend if channel else lambda: None,
             left=lambda: self._leave(session),
+            changed=lambda note: self._publish(session, note),
         )
         self._steered[session] = Steered(queue, channel)
         if channel is not None:
@@ -141,6 +147,19 @@ class InterventionService:
         log.info("`%s`: %s %s is queued", session.record.name, kind, note.id)
         if steered.channel is not None:
             steered.channel.output.tell(f"owner: {kind} {note.id} is queued")
+
+    def _publish(self, session: SteeredSession, note: Intervention) -> None:
+        record = session.record
+        self._events.publish(
+            InterventionChanged(
+                event=INTERVENTION_EVENTS[note.state],
+                id=note.id,
+                name=record.name,
+                session_id=record.session_id,
+                kind=note.kind,
+                at=now(),
+            )
+        )
 
     def _channel(self, folder: Path, session: SteeredSession) -> Channel | None:
         name = session.record.name

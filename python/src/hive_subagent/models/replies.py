@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from hive_subagent.models.notices import Notice, NoticeKind
 from hive_subagent.models.session import (
     Containment,
     Frozen,
@@ -86,6 +87,28 @@ class OutputPart(Frozen):
     size: int
     began_anew: bool
     output: str
+
+
+class OwedNotice(Frozen):
+    """A notice that not every sink has taken; `sinks` are those that have not.
+
+    `notice` is null where the disk does not give it now.
+    """
+
+    id: str
+    name: str | None
+    kind: NoticeKind | None
+    at: str
+    sinks: list[str]
+    notice: Notice | None
+
+
+class NoticeList(Frozen):
+    """Owed notices, oldest first, and the last delivered of this daemon's life, newest first."""
+
+    owed: list[OwedNotice]
+    left_out: int = 0
+    delivered: list[Notice]
 
 
 class WaitReply(Frozen):

@@ -1,12 +1,13 @@
-"""One sink's queue: notices in the order of their endings, tried until they are taken."""
+"""The queues of the sinks: notices in the order of their endings, tried until they are taken."""
 
 from __future__ import annotations
 
 import heapq
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
+from functools import partial
 
 import anyio
 
@@ -140,6 +141,66 @@ class Delivery:
                 logger.warning("todo sink does not take notices, trying again: %s", reason)
             else:
                 logger.info("todo sink %s takes notices again", self._sink.key)
+
+
+class Deliveries:
+    """The queues of all sinks; false where there is none."""
+
+    def __init__(
+        self,
+        sinks: Iterable[Sink],
+        *,
+        read: Callable[[str], Notice | None],
+        accepted: Callable[[str, str], None],
+        pauses_s: tuple[float, float],
+    ) -> None:
+        """`accepted` is called with the key of a sink and the id of a notice that it has taken."""
+        first, longest = pauses_s
+        self._by_sink = {
+            sink.key: Delivery(
+                sink,
+                read=read,
+                accepted=partial(accepted, sink.key),
+                first_pause_s=first,
+                longest_pause_s=longest,
+            )
+            for sink in sinks
+        }
+
+    def __bool__(self) -> bool:
+        return bool(self._by_sink)
+
+    @property
+    def waiting(self) -> Mapping[str, Collection[str]]:
+        """For each sink, by its key, the ids of the notices that it has yet to take."""
+        return {key: delivery.waiting for key, delivery in self._by_sink.items()}
+
+    @property
+    def pending(self) -> int:
+        """How many notices at least one sink has not taken yet."""
+        return len(set().union(*self.waiting.values()))
+
+    def waits(self, notice_id: str) -> bool:
+        """Whether some sink has yet to take it."""
+        return any(notice_id in delivery.waiting for delivery in self._by_sink.values())
+
+    def add(self, notice: Notice, *, accepted: Collection[str] = ()) -> None:
+        """Queue a notice for every sink but those that have `accepted` it."""
+        for key, delivery in self._by_sink.items():
+            if key not in accepted:
+                delivery.add(notice.id, notice.at)
+
+    async def run(self) -> None:
+        """Deliver until cancelled: one task per sink."""
+        async with anyio.create_task_group() as tasks:
+            for delivery in self._by_sink.values():
+                tasks.start_soon(delivery.run)
+
+    async def drain(self) -> None:
+        """Try everything that waits once more."""
+        async with anyio.create_task_group() as tasks:
+            for delivery in self._by_sink.values():
+                tasks.start_soon(delivery.drain)
 
 
 def _moment(at: str) -> float:

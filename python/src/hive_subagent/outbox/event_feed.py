@@ -1,7 +1,7 @@
-"""Events of runs for the sinks that ask for them: sent once, in order, and never waited for.
+"""Events of runs: for the journal, and for the sinks that ask for beginnings and ends.
 
-A notice is owed; an event is not. A reader that is slow or gone loses events; the next one says how
-many.
+To a sink each is sent once, in order, and never waited for. A notice is owed; an event is not. A
+sink that is slow or gone loses events; the next one says how many.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Protocol
 import anyio
 
 from hive_subagent.models.notices import RunEvent
+from hive_subagent.outbox.event_journal import Event, EventJournal
 from hive_subagent.outbox.sinks import NotAccepted
 
 CAPACITY = 1024
@@ -36,14 +37,32 @@ class Reader(Protocol):
 class EventFeed:
     """Takes events at once and hands each to every reader in the background."""
 
-    def __init__(self, readers: Iterable[Reader] = (), *, capacity: int = CAPACITY) -> None:
+    def __init__(
+        self,
+        readers: Iterable[Reader] = (),
+        *,
+        capacity: int = CAPACITY,
+        journal: EventJournal | None = None,
+    ) -> None:
+        self.dropped = 0
+        """Events that a sink did not get, in all."""
+        self._journal = journal
         self._queues = [_Queue(reader, capacity) for reader in readers]
 
     def emit(self, event: RunEvent) -> None:
         """Log it and queue it; never waits and never fails."""
         log.info("%s", event.model_dump_json(exclude_none=True, exclude={"missed"}))
+        self.publish(event)
         for queue in self._queues:
-            queue.put(event)
+            self.dropped += queue.put(event)
+
+    def publish(self, event: Event) -> None:
+        """Put it into the journal only; never waits and never fails."""
+        try:
+            if self._journal is not None:
+                self._journal.append(event)
+        except Exception:  # no event is worth a run
+            log.exception("event %s is not in the journal", event.event)
 
     async def run(self) -> None:
         """Deliver until cancelled."""
@@ -69,16 +88,18 @@ class _Queue:
         self._empty = anyio.Event()
         self._empty.set()
 
-    def put(self, event: RunEvent) -> None:
+    def put(self, event: RunEvent) -> int:
+        """Returns how many events the reader misses by that."""
         if len(self._waiting) >= self._capacity:
             self._missed += 1
-            return
+            return 1
         if self._missed:
             event, self._missed = event.model_copy(update={"missed": self._missed}), 0
         self._waiting.append(event)
         if self._empty.is_set():
             self._empty = anyio.Event()
         self._changed.set()
+        return 0
 
     async def emptied(self) -> None:
         await self._empty.wait()

@@ -22,10 +22,13 @@ import anyio
 
 from hive_subagent.errors import Refused
 from hive_subagent.models.notices import Notice
+from hive_subagent.models.replies import NoticeList
 from hive_subagent.outbox.backlog import Backlog
-from hive_subagent.outbox.delivery import FIRST_PAUSE_S, LONGEST_PAUSE_S, Delivery
+from hive_subagent.outbox.delivery import FIRST_PAUSE_S, LONGEST_PAUSE_S, Deliveries
 from hive_subagent.outbox.entries import NewerVersion, Owed, Unfinished
+from hive_subagent.outbox.event_feed import EventFeed
 from hive_subagent.outbox.owed_files import ROOM, Journal, OwedFiles, append_owed
+from hive_subagent.outbox.recent import RecentNotices
 from hive_subagent.outbox.sinks import Sink
 from hive_subagent.system.private_files import reason_of
 
@@ -47,11 +50,13 @@ class Outbox:
         sinks: Sequence[Sink],
         *,
         identity: str = "",
+        events: EventFeed | None = None,
         first_pause_s: float = FIRST_PAUSE_S,
         longest_pause_s: float = LONGEST_PAUSE_S,
     ) -> None:
         """`identity`: that of `state_dir`. Raises ConfigurationError when `owed` cannot be ours."""
         self._files = OwedFiles(state_dir, identity=identity)
+        self.recent = RecentNotices(events)
         self._pauses_s = (first_pause_s, longest_pause_s)
         self._running: dict[str, Journal | None] = {}
         self._backlog = Backlog(self._files, self._taken)
@@ -61,21 +66,18 @@ class Outbox:
         self._newer: set[str] = set()
         self._listed = False
         self._found: list[Owed] = []
-        self._deliveries = {
-            sink.key: Delivery(
-                sink,
-                read=self._read_notice,
-                accepted=self._note_accepted,
-                first_pause_s=first_pause_s,
-                longest_pause_s=longest_pause_s,
-            )
-            for sink in sinks
-        }
+        self._deliveries = Deliveries(
+            sinks, read=self._read_notice, accepted=self._note_accepted, pauses_s=self._pauses_s
+        )
 
     @property
     def pending(self) -> int:
         """How many notices at least one sink has not taken yet."""
-        return len(set().union(*(delivery.waiting for delivery in self._deliveries.values())))
+        return self._deliveries.pending
+
+    def notices(self) -> NoticeList:
+        """Those that are owed, and the last that were delivered."""
+        return self.recent.listed(self._deliveries.waiting, self._read_notice)
 
     @property
     def set_aside(self) -> int:
@@ -160,8 +162,9 @@ class Outbox:
         if self._deliveries or ending is not None:
             self._keep(run_id, owed)
         self._close(run_id)
-        for delivery in self._deliveries.values():
-            delivery.add(run_id, notice.at)
+        if self._deliveries:
+            self.recent.owed(notice)
+        self._deliveries.add(notice)
         self._release(run_id)
         return True
 
@@ -205,17 +208,14 @@ class Outbox:
     async def run(self) -> None:
         """Deliver until cancelled: one task per sink, however many notices wait."""
         async with anyio.create_task_group() as tasks:
-            for delivery in self._deliveries.values():
-                tasks.start_soon(delivery.run)
+            tasks.start_soon(self._deliveries.run)
             tasks.start_soon(self._backlog.run, *self._pauses_s)
 
     async def drain(self, timeout_s: float) -> None:
         """Try everything that waits once more, pauses or not, for at most `timeout_s` seconds."""
         self._backlog.retry()
         with anyio.move_on_after(timeout_s):
-            async with anyio.create_task_group() as tasks:
-                for delivery in self._deliveries.values():
-                    tasks.start_soon(delivery.drain)
+            await self._deliveries.drain()
         self._backlog.retry()
 
     def report_unsaved(self) -> None:
@@ -251,7 +251,7 @@ class Outbox:
         return None
 
     def _waits(self, run_id: str) -> bool:
-        return any(run_id in delivery.waiting for delivery in self._deliveries.values())
+        return self._deliveries.waits(run_id)
 
     def _queue(self, owed: Owed) -> None:
         run_id = owed.notice.id
@@ -261,9 +261,8 @@ class Outbox:
             return  # it waits for a daemon that has sinks
         if owed.ending is not None:
             self._endings.add(run_id)
-        for key, delivery in self._deliveries.items():
-            if key not in owed.accepted:
-                delivery.add(run_id, owed.notice.at)
+        self.recent.owed(owed.notice)
+        self._deliveries.add(owed.notice, accepted=owed.accepted)
         self._release(run_id)
 
     def _read_notice(self, run_id: str) -> Notice | None:
@@ -281,10 +280,13 @@ class Outbox:
 
     def _taken(self, run_id: str) -> set[str]:
         """The sinks of this daemon that have the notice."""
-        return {key for key, delivery in self._deliveries.items() if run_id not in delivery.waiting}
+        return {key for key, ids in self._deliveries.waiting.items() if run_id not in ids}
 
-    def _note_accepted(self, run_id: str) -> None:
+    def _note_accepted(self, sink: str, run_id: str) -> None:
         """Remember which sinks have it; the last one to take it removes the file."""
+        self.recent.taken(run_id, sink)
+        if not self._waits(run_id):
+            self.recent.delivered(run_id, self._read_notice)
         if not self._release(run_id):
             self._backlog.note(run_id)
 

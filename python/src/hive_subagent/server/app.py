@@ -61,7 +61,7 @@ def build_apps(
     """The apps of one daemon; the public one's lifespan runs both servers."""
     agent_name = services.settings.agent_name
     agent_app: ASGIApp = _mountable(agent, streams, lambda app: WholeBodies(app, limit=BODY_LIMIT))
-    api = build_api(endpoints(services), body_limit=BODY_LIMIT)
+    api = build_api(endpoints(services), services.journal, body_limit=BODY_LIMIT)
 
     def for_owner(app: ASGIApp) -> ASGIApp:
         return app if auth_token is None else OwnerOnly(app, auth_token)

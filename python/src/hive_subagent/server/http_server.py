@@ -16,7 +16,7 @@ import os
 import resource
 import socket
 import struct
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -210,7 +210,7 @@ class HttpServer(uvicorn.Server):
         *,
         max_running: int,
         peers: SocketDiagnostics,
-        before_shutdown: Callable[[], None] = lambda: None,
+        before_shutdown: Iterable[Callable[[], None]] = (),
     ) -> None:
         super().__init__(_config(public.app, lifespan="on"))
         self._operator_config = _config(operator.app, lifespan="off")
@@ -243,7 +243,8 @@ class HttpServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # what is idle must not use up the time of the calls in flight
-        self._before_shutdown()
+        for call in self._before_shutdown:
+            call()
         await super().shutdown(sockets)
 
     def _protocol(self, config: uvicorn.Config) -> TimedProtocol:

@@ -182,6 +182,7 @@ class Executor:
         assert claude is not None
         try:
             life.answer.set_result(self._take_up(life, claude))
+            reporting.Changes(life.run_id, life.session, self.events).follow(claude)
         except SubagentError as error:
             # reported before the end that it causes is
             life.refuse(error)

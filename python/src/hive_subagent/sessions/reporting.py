@@ -8,12 +8,16 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from hive_subagent.claude.background import Background
 from hive_subagent.claude.process import RunningClaude
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.messages.sessions import ended
+from hive_subagent.models.events import BackgroundChanged, TurnBegan
 from hive_subagent.models.notices import Notice, RunEvent
+from hive_subagent.outbox.event_feed import EventFeed
 from hive_subagent.outbox.outbox import Outbox
 from hive_subagent.sessions.ending import notice_kind, now
+from hive_subagent.sessions.lifecycle import LiveSession
 from hive_subagent.sessions.store import SessionRecord, SessionStore
 from hive_subagent.sessions.view import ended_view
 from hive_subagent.system.blocking import in_thread
@@ -132,6 +136,47 @@ def started(record: SessionRecord, run_id: str) -> RunEvent:
         delegation=record.delegation,
         at=now(),
     )
+
+
+class Changes:
+    """Publishes what changes in a run between its beginning and its end."""
+
+    def __init__(self, run_id: str, session: LiveSession, events: EventFeed) -> None:
+        self._run_id = run_id
+        self._session = session
+        self._events = events
+        self._turn = 1
+        self._background: set[str] = set()
+
+    def follow(self, claude: RunningClaude) -> None:
+        """Look after each batch of lines that claude prints."""
+        claude.conversation.stream.follow(lambda batch: self._look(claude.conversation.background))
+
+    def _look(self, background: Background) -> None:
+        run, record = self._session.run, self._session.record
+        if run is not None and run.turn != self._turn:
+            self._turn = run.turn
+            self._events.publish(
+                TurnBegan(
+                    id=self._run_id,
+                    name=record.name,
+                    session_id=record.session_id,
+                    turn=run.turn,
+                    max_turns=run.order.max_turns,
+                    at=now(),
+                )
+            )
+        if background.open.keys() != self._background:
+            self._background = set(background.open)
+            self._events.publish(
+                BackgroundChanged(
+                    id=self._run_id,
+                    name=record.name,
+                    session_id=record.session_id,
+                    background=background.shown(),
+                    at=now(),
+                )
+            )
 
 
 async def warn_of_missing_servers(name: str, claude: RunningClaude) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -13,6 +14,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from hive_subagent.outbox.event_journal import EventJournal
+from hive_subagent.server.api import events
 from hive_subagent.server.api.endpoints import Endpoint
 from hive_subagent.server.api.errors import on_http_exception, transport_error
 from hive_subagent.server.request_bodies import WholeBodies
@@ -20,13 +23,18 @@ from hive_subagent.server.request_bodies import WholeBodies
 PREFIX = "/api/v1"
 
 
-def build_api(routes: Sequence[Endpoint[Any]], *, body_limit: int) -> ASGIApp:
+def build_api(
+    routes: Sequence[Endpoint[Any]], journal: EventJournal, *, body_limit: int
+) -> ASGIApp:
     """To be mounted at `PREFIX`."""
     by_path: dict[str, dict[str, Endpoint[Any]]] = defaultdict(dict)
     for endpoint in routes:
         by_path[endpoint.path][endpoint.method] = endpoint
     app = Starlette(
-        routes=[_route(path, of_path) for path, of_path in by_path.items()],
+        routes=[
+            *(_route(path, of_path) for path, of_path in by_path.items()),
+            Route(events.PATH, partial(events.serve_events, journal), methods=["GET"]),
+        ],
         exception_handlers={HTTPException: on_http_exception},
     )
     return WholeBodies(app, limit=body_limit, refuse=transport_error)

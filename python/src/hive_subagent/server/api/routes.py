@@ -14,6 +14,7 @@ from hive_subagent.models.replies import (
     DelegationList,
     InterruptReply,
     InterveneReply,
+    NoticeList,
     OutputPart,
     SessionList,
     StartReply,
@@ -21,6 +22,8 @@ from hive_subagent.models.replies import (
     WaitReply,
 )
 from hive_subagent.models.session import SessionView
+from hive_subagent.outbox.event_journal import EventJournal
+from hive_subagent.outbox.outbox import Outbox
 from hive_subagent.server.api import requests
 from hive_subagent.server.api.endpoints import Answer, Endpoint
 from hive_subagent.server.api.output_file import read_output
@@ -37,6 +40,8 @@ class Services:
     sessions: SessionService
     interventions: InterventionService
     delegations: DelegationService
+    outbox: Outbox
+    journal: EventJournal
 
 
 def endpoints(services: Services) -> Sequence[Endpoint[Any]]:
@@ -63,6 +68,9 @@ def _looking(services: Services) -> Sequence[Endpoint[Any]]:
             )
         folder = services.settings.runtime / "channels" / name
         return read_output(folder, name, offset=given.offset, limit=given.limit)
+
+    async def notices(given: requests.Nothing) -> Answer:
+        return services.outbox.notices()
 
     async def delegations(given: requests.Nothing) -> Answer:
         return sessions.groups()
@@ -118,6 +126,16 @@ def _looking(services: Services) -> Sequence[Endpoint[Any]]:
             gives=StatusReply,
             handle=delegation,
             summary="How the sessions of a delegation are doing, or how they ended",
+        ),
+        Endpoint(
+            method="GET",
+            path="/notices",
+            calls="notices",
+            takes=requests.Nothing,
+            gives=NoticeList,
+            handle=notices,
+            summary="Notices that a sink has yet to take, and the last that were delivered",
+            has_text=False,
         ),
     ]
 
