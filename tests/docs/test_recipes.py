@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,7 +69,9 @@ def copied(tmp_path: Path) -> Copying:
 
 
 def _path(copy: Path) -> str:
-    return f"{copy}/python/src:{copy}/python/testing/src"
+    # a Nix build finds pytest and the dependencies by PYTHONPATH
+    given = os.environ.get("PYTHONPATH", "").split(":")
+    return ":".join([f"{copy}/python/src", f"{copy}/python/testing/src", *filter(None, given)])
 
 
 def _apply(block: Block, copy: Path) -> None:
@@ -102,7 +105,9 @@ def _run(copy: Path, *command: str, folder: str = "python") -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, given in RECIPES.items() if given])
-def test_a_recipe_followed_to_the_letter_passes_its_own_tests(name: str, copied: Copying) -> None:
+def test_a_recipe_followed_to_the_letter_passes_its_own_tests(
+    name: str, copied: Copying, pytestconfig: pytest.Config
+) -> None:
     """Issue 12, 11: the recipe for a sink failed as written, and there was none for an ending."""
     given = RECIPES[name]
     copy = copied(given)
@@ -112,7 +117,12 @@ def test_a_recipe_followed_to_the_letter_passes_its_own_tests(name: str, copied:
         arguments = TEST.match(command)
         assert arguments, f"{name}: {command} is not run by this test"
         pytests = [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "-p", "no:cacheprovider"]
-        _run(copy, *pytests, f"--basetemp={copy.parent / 'tests'}", *shlex.split(arguments[1]))
+        # as for this test: whoever packages the project takes no warning for an error
+        warnings = "\n".join(pytestconfig.getini("filterwarnings"))
+        pytests.append(f"--override-ini=filterwarnings={warnings}")
+        # short, for the paths of sockets
+        with tempfile.TemporaryDirectory() as folder:
+            _run(copy, *pytests, f"--basetemp={folder}/t", *shlex.split(arguments[1]))
 
 
 @pytest.mark.skipif(
