@@ -14,6 +14,7 @@
   uvicorn,
   hive-subagent-testing,
   hypothesis,
+  jsonschema,
   pytestCheckHook,
   pytest-xdist,
   gitMinimal,
@@ -67,6 +68,7 @@ buildPythonApplication {
     gitMinimal
     hive-subagent-testing
     hypothesis
+    jsonschema
     perl
     procps
     pytest-xdist

@@ -37,6 +37,7 @@ from hive_subagent.outbox.event_journal import EventJournal
 from hive_subagent.outbox.outbox import Outbox
 from hive_subagent.outbox.owed_files import identities_in
 from hive_subagent.outbox.sinks import parse_sink
+from hive_subagent.server.api.doctor import Doctor
 from hive_subagent.server.api.routes import Services
 from hive_subagent.server.app import build_apps
 from hive_subagent.server.guards import LocalNames, read_token
@@ -202,6 +203,7 @@ async def serve(settings: Settings) -> None:
                 service = SessionService(executor)
                 delegations = DelegationService(executor, service, roles)
                 streams = Streams()
+                doctor = Doctor(settings, containment, outbox)
                 apps = build_apps(
                     agent=build_agent_server(
                         service, interventions, delegations, settings.agent_name
@@ -215,7 +217,7 @@ async def serve(settings: Settings) -> None:
                         agent=settings.agent_name,
                     ).model_copy(update=recovery.counts),
                     services=Services(
-                        settings, service, interventions, delegations, outbox, journal
+                        settings, service, interventions, delegations, outbox, journal, doctor
                     ),
                     auth_token=auth_token,
                     local=local,

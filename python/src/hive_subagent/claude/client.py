@@ -9,6 +9,9 @@ from mcp.types import ToolAnnotations
 
 NAME = "claude-code"
 
+TESTED_VERSIONS = ("2.1.197", "2.1.332")
+"""Versions of the CLI that the end-to-end tests drive."""
+
 IN_PLAN_MODE = ToolAnnotations(read_only_hint=True)
 """Of a tool that claude may call in plan mode: it calls no other (measured with 2.1.332)."""
 

@@ -133,6 +133,11 @@ class Containment:
     def kind(self) -> Kind:
         return "session" if self._leaves is None else "cgroup"
 
+    @property
+    def controllers(self) -> frozenset[str]:
+        """What the cgroup of a run can limit; nothing where it has none."""
+        return frozenset() if self._leaves is None else self._leaves.controllers
+
     def left_memory(self) -> int | None:
         """Bytes of shared memory that belong to no living run; None where that is not known."""
         return None if self._leaves is None else self._leaves.left_memory()

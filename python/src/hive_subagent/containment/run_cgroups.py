@@ -153,7 +153,7 @@ class RunCgroups:
     def __init__(self, delegated: Delegation, *, pids_max: int) -> None:
         self.unit = delegated.unit
         self.limits_memory = "memory" in delegated.controllers
-        self._controllers = delegated.controllers
+        self.controllers = delegated.controllers
         self.watches = Watches()
         self._pids_max = pids_max
         self._open: set[Path] = set()
@@ -193,7 +193,7 @@ class RunCgroups:
     def _switched_off(self) -> str:
         """Which controllers a run has switched off, and what to do; empty where none is."""
         on = (self.unit.read("cgroup.subtree_control") or "").split()
-        off = ", ".join(sorted(self._controllers.difference(on)))
+        off = ", ".join(sorted(self.controllers.difference(on)))
         said = f"a subagent, most likely, has switched off {off} for all; restart the service"
         return said if off else ""
 

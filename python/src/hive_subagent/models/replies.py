@@ -89,6 +89,22 @@ class OutputPart(Frozen):
     output: str
 
 
+class Check(Frozen):
+    """One thing that was looked at; `fix` says what to do where it is not `ok`."""
+
+    check: str
+    ok: bool
+    detail: str
+    fix: str | None
+
+
+class DoctorReport(Frozen):
+    """The answer of `doctor`; `ok` where every check is."""
+
+    ok: bool
+    checks: list[Check]
+
+
 class OwedNotice(Frozen):
     """A notice that not every sink has taken; `sinks` are those that have not.
 

@@ -49,7 +49,7 @@ class Delivery:
         self._refused: list[tuple[float, str]] = []
         self._added = anyio.Event()
         self._one_at_a_time = anyio.Lock()
-        self._last_reason: str | None = None
+        self.problem: str | None = None
 
     def add(self, notice_id: str, at: str) -> None:
         """Queue a notice by its id; `at` (RFC 3339) is its place in the order."""
@@ -135,8 +135,8 @@ class Delivery:
     def _tell(self, failure: NotAccepted | None) -> None:
         """Log what changed, not every attempt."""
         reason = str(failure) if failure else None
-        if reason != self._last_reason:
-            self._last_reason = reason
+        if reason != self.problem:
+            self.problem = reason
             if reason:
                 logger.warning("todo sink does not take notices, trying again: %s", reason)
             else:
@@ -174,6 +174,11 @@ class Deliveries:
     def waiting(self) -> Mapping[str, Collection[str]]:
         """For each sink, by its key, the ids of the notices that it has yet to take."""
         return {key: delivery.waiting for key, delivery in self._by_sink.items()}
+
+    @property
+    def problems(self) -> Mapping[str, str | None]:
+        """For each sink why it did not take what it was offered last; None where it did."""
+        return {key: delivery.problem for key, delivery in self._by_sink.items()}
 
     @property
     def pending(self) -> int:

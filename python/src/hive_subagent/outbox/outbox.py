@@ -66,18 +66,18 @@ class Outbox:
         self._newer: set[str] = set()
         self._listed = False
         self._found: list[Owed] = []
-        self._deliveries = Deliveries(
+        self.deliveries = Deliveries(
             sinks, read=self._read_notice, accepted=self._note_accepted, pauses_s=self._pauses_s
         )
 
     @property
     def pending(self) -> int:
         """How many notices at least one sink has not taken yet."""
-        return self._deliveries.pending
+        return self.deliveries.pending
 
     def notices(self) -> NoticeList:
         """Those that are owed, and the last that were delivered."""
-        return self.recent.listed(self._deliveries.waiting, self._read_notice)
+        return self.recent.listed(self.deliveries.waiting, self._read_notice)
 
     @property
     def set_aside(self) -> int:
@@ -159,12 +159,12 @@ class Outbox:
         owed = Owed(notice=notice, ending=None if ending is None else dict(ending))
         if ending is not None:
             self._endings.add(run_id)
-        if self._deliveries or ending is not None:
+        if self.deliveries or ending is not None:
             self._keep(run_id, owed)
         self._close(run_id)
-        if self._deliveries:
+        if self.deliveries:
             self.recent.owed(notice)
-        self._deliveries.add(notice)
+        self.deliveries.add(notice)
         self._release(run_id)
         return True
 
@@ -208,14 +208,14 @@ class Outbox:
     async def run(self) -> None:
         """Deliver until cancelled: one task per sink, however many notices wait."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._deliveries.run)
+            tasks.start_soon(self.deliveries.run)
             tasks.start_soon(self._backlog.run, *self._pauses_s)
 
     async def drain(self, timeout_s: float) -> None:
         """Try everything that waits once more, pauses or not, for at most `timeout_s` seconds."""
         self._backlog.retry()
         with anyio.move_on_after(timeout_s):
-            await self._deliveries.drain()
+            await self.deliveries.drain()
         self._backlog.retry()
 
     def report_unsaved(self) -> None:
@@ -251,18 +251,18 @@ class Outbox:
         return None
 
     def _waits(self, run_id: str) -> bool:
-        return self._deliveries.waits(run_id)
+        return self.deliveries.waits(run_id)
 
     def _queue(self, owed: Owed) -> None:
         run_id = owed.notice.id
         if owed.ending is not None:
             self._found.append(owed)
-        if not self._deliveries:
+        if not self.deliveries:
             return  # it waits for a daemon that has sinks
         if owed.ending is not None:
             self._endings.add(run_id)
         self.recent.owed(owed.notice)
-        self._deliveries.add(owed.notice, accepted=owed.accepted)
+        self.deliveries.add(owed.notice, accepted=owed.accepted)
         self._release(run_id)
 
     def _read_notice(self, run_id: str) -> Notice | None:
@@ -280,7 +280,7 @@ class Outbox:
 
     def _taken(self, run_id: str) -> set[str]:
         """The sinks of this daemon that have the notice."""
-        return {key for key, ids in self._deliveries.waiting.items() if run_id not in ids}
+        return {key for key, ids in self.deliveries.waiting.items() if run_id not in ids}
 
     def _note_accepted(self, sink: str, run_id: str) -> None:
         """Remember which sinks have it; the last one to take it removes the file."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -15,9 +15,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from hive_subagent.outbox.event_journal import EventJournal
-from hive_subagent.server.api import events
+from hive_subagent.server.api import events, openapi
 from hive_subagent.server.api.endpoints import Endpoint
-from hive_subagent.server.api.errors import on_http_exception, transport_error
+from hive_subagent.server.api.errors import json_answer, on_http_exception, transport_error
 from hive_subagent.server.request_bodies import WholeBodies
 
 PREFIX = "/api/v1"
@@ -30,9 +30,18 @@ def build_api(
     by_path: dict[str, dict[str, Endpoint[Any]]] = defaultdict(dict)
     for endpoint in routes:
         by_path[endpoint.path][endpoint.method] = endpoint
+
+    @cache
+    def described() -> dict[str, Any]:
+        return openapi.describe(routes, prefix=PREFIX)
+
+    async def description(request: Request) -> Response:
+        return json_answer(described())
+
     app = Starlette(
         routes=[
             *(_route(path, of_path) for path, of_path in by_path.items()),
+            Route(openapi.PATH, description, methods=["GET"]),
             Route(events.PATH, partial(events.serve_events, journal), methods=["GET"]),
         ],
         exception_handlers={HTTPException: on_http_exception},

@@ -12,6 +12,7 @@ from hive_subagent.intervention.service import InterventionService
 from hive_subagent.models.replies import (
     DelegateReply,
     DelegationList,
+    DoctorReport,
     InterruptReply,
     InterveneReply,
     NoticeList,
@@ -25,6 +26,7 @@ from hive_subagent.models.session import SessionView
 from hive_subagent.outbox.event_journal import EventJournal
 from hive_subagent.outbox.outbox import Outbox
 from hive_subagent.server.api import requests
+from hive_subagent.server.api.doctor import Doctor
 from hive_subagent.server.api.endpoints import Answer, Endpoint
 from hive_subagent.server.api.output_file import read_output
 from hive_subagent.sessions import checks
@@ -42,6 +44,7 @@ class Services:
     delegations: DelegationService
     outbox: Outbox
     journal: EventJournal
+    doctor: Doctor
 
 
 def endpoints(services: Services) -> Sequence[Endpoint[Any]]:
@@ -71,6 +74,9 @@ def _looking(services: Services) -> Sequence[Endpoint[Any]]:
 
     async def notices(given: requests.Nothing) -> Answer:
         return services.outbox.notices()
+
+    async def doctor(given: requests.Nothing) -> Answer:
+        return await services.doctor.report()
 
     async def delegations(given: requests.Nothing) -> Answer:
         return sessions.groups()
@@ -135,6 +141,16 @@ def _looking(services: Services) -> Sequence[Endpoint[Any]]:
             gives=NoticeList,
             handle=notices,
             summary="Notices that a sink has yet to take, and the last that were delivered",
+            has_text=False,
+        ),
+        Endpoint(
+            method="GET",
+            path="/doctor",
+            calls="doctor",
+            takes=requests.Nothing,
+            gives=DoctorReport,
+            handle=doctor,
+            summary="Whether what the daemon depends on is as it has to be",
             has_text=False,
         ),
     ]
