@@ -10,7 +10,7 @@ import pytest
 from support.batches import batch_of
 
 from hive_subagent.claude.answers import MOST_ANSWERS, MOST_LINES, Answer
-from hive_subagent.claude.conversation import Conversation
+from hive_subagent.claude.conversation import Conversation, Message
 
 SAMPLES = Path(__file__).parent / "samples"
 BOTH = pytest.mark.parametrize("version", ["2.1.332", "2.1.197"])
@@ -18,7 +18,7 @@ BOTH = pytest.mark.parametrize("version", ["2.1.332", "2.1.197"])
 
 def heard(version: str, case: str) -> Conversation:
     conversation = Conversation()
-    conversation.sent("m")
+    conversation.sent(Message("m"))
     conversation.take(batch_of((SAMPLES / version / f"{case}.jsonl").read_bytes()))
     return conversation
 

@@ -10,7 +10,7 @@ from support.batches import batch_of
 
 from hive_subagent.claude import protocol
 from hive_subagent.claude.background import Background
-from hive_subagent.claude.conversation import Conversation, Phase
+from hive_subagent.claude.conversation import Conversation, Message, Phase
 from hive_subagent.claude.outcome import is_answer
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -35,7 +35,7 @@ def played(lines: list[bytes]) -> tuple[Conversation, Stages]:
     events = [event for event in map(protocol.parse, lines) if event is not None]
     conversation = Conversation()
     for event in filter(is_ours, events):
-        conversation.sent(event["uuid"])
+        conversation.sent(Message(event["uuid"]))
     stages: Stages = []
     for line in lines:
         conversation.take(batch_of(line))
@@ -207,7 +207,7 @@ def test_it_is_the_same_without_hooks_and_in_one_block(version: str, case: str) 
     lines = [line for line in lines_of(version, case) if b'"control_request"' not in line]
     whole = Conversation()
     for event in filter(is_ours, filter(None, map(protocol.parse, lines))):
-        whole.sent(event["uuid"])
+        whole.sent(Message(event["uuid"]))
     whole.take(batch_of(b"".join(lines)))
     stepwise, stages = played(lines)
     assert whole.phase is stages[-1][0]

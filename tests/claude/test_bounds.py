@@ -13,12 +13,12 @@ import pytest
 
 from hive_subagent.claude import bounds
 from hive_subagent.claude.background import ID_LIMIT, MOST_ANNOUNCED, MOST_TASKS, Background
-from hive_subagent.claude.conversation import Conversation
+from hive_subagent.claude.conversation import Conversation, Message
 from hive_subagent.claude.hooks import Say
 from hive_subagent.claude.invocation import Invocation
 from hive_subagent.claude.pipes import Stdout
 from hive_subagent.claude.process import RunningClaude
-from hive_subagent.claude.stream import Batch
+from hive_subagent.claude.stream import Follower
 
 MIB = 1024 * 1024
 
@@ -36,16 +36,12 @@ while True:
 class Answers:
     """Answers each step with the same words."""
 
-    def at_step(self) -> Say:
-        return Say("x" * 1000)
+    followers: Sequence[Follower] = ()
 
-    def at_end(self) -> None:
-        return None
+    def at_step(self, known_as: str) -> Say:
+        return Say("x" * 1000, Message(known_as))
 
-    def sent(self, message: object) -> None:
-        return None
-
-    def hear(self, batch: Batch) -> None:
+    def at_end(self, known_as: str) -> None:
         return None
 
 

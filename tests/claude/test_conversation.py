@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.batches import batch_of
 
-from hive_subagent.claude.conversation import Conversation
+from hive_subagent.claude.conversation import Conversation, Message
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -57,9 +57,9 @@ def tool_result(id: str) -> dict[str, Any]:
 def test_a_result_that_answers_no_message_of_ours_is_passed_over() -> None:
     """A background task's end opens a turn of its own, whose result comes before ours."""
     conversation = Conversation()
-    first = conversation.sent("m1")
+    first = conversation.sent(Message("m1"))
     say(conversation, {"type": "system", "subtype": "init"}, replay("m1"), answer("one"))
-    second = conversation.sent("m2")
+    second = conversation.sent(Message("m2"))
     say(conversation, answer("background"), replay("m2"), answer("two"))
     assert first.result is not None
     assert second.result is not None
@@ -68,7 +68,7 @@ def test_a_result_that_answers_no_message_of_ours_is_passed_over() -> None:
 
 def test_a_result_counts_without_a_replay_where_this_claude_never_replays() -> None:
     conversation = Conversation()
-    message = conversation.sent("m1")
+    message = conversation.sent(Message("m1"))
     say(conversation, answer("one"))
     assert message.result is not None
 
@@ -80,7 +80,7 @@ def texts(conversation: Conversation) -> list[str]:
 def test_a_later_result_adds_an_answer_unless_it_is_an_error_and_changes_no_ending() -> None:
     """Issue 9, 2: the last one replaced those before."""
     conversation = Conversation()
-    message = conversation.sent("m1")
+    message = conversation.sent(Message("m1"))
     say(conversation, replay("m1"), answer("one"), answer("two"), answer("x", is_error=True))
     assert message.result == answer("one")
     assert texts(conversation) == ["one", "two"]
@@ -88,16 +88,16 @@ def test_a_later_result_adds_an_answer_unless_it_is_an_error_and_changes_no_endi
 
 def test_a_subagents_result_is_not_the_turns() -> None:
     conversation = Conversation()
-    message = conversation.sent("m1")
+    message = conversation.sent(Message("m1"))
     say(conversation, replay("m1"), answer("inner", parent_tool_use_id="toolu_1"))
     assert message.result is None
 
 
 def test_an_abort_ends_a_message_that_was_not_consumed_yet() -> None:
     conversation = Conversation()
-    conversation.sent("m1")
+    conversation.sent(Message("m1"))
     say(conversation, replay("m1"), answer("one"))
-    second = conversation.sent("m2")
+    second = conversation.sent(Message("m2"))
     aborted = {"type": "result", "is_error": True, "terminal_reason": "aborted_streaming"}
     say(conversation, aborted)
     assert second.result == aborted
@@ -156,7 +156,7 @@ def test_a_tool_of_a_subagent_is_not_the_open_one() -> None:
 
 def test_a_malformed_event_costs_nothing() -> None:
     conversation = Conversation()
-    message = conversation.sent("m")
+    message = conversation.sent(Message("m"))
     say(
         conversation,
         {"type": "system", "subtype": "init", "session_id": 7, "cwd": None},
@@ -174,7 +174,7 @@ def test_a_malformed_event_costs_nothing() -> None:
 def test_the_two_versions_are_told_apart_by_what_their_cost_counts() -> None:
     for version, of_the_session in (("2.1.197", False), ("2.1.332", True)):
         conversation = Conversation()
-        conversation.sent("")
+        conversation.sent(Message(""))
         data = (SAMPLES / version / "stream-input-two-turns.jsonl").read_bytes()
         conversation.take(batch_of(data))
         assert conversation.cost_total is not None
@@ -260,7 +260,7 @@ EVENT = st.fixed_dictionaries(
 def test_absurd_values_cost_neither_the_run_nor_its_state(events: list[dict[str, Any]]) -> None:
     """R3."""
     conversation = Conversation()
-    conversation.sent("m1")
+    conversation.sent(Message("m1"))
     say(conversation, *events)
     for told in (conversation.api_retry, conversation.open_tool):
         if told is not None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.batches import batch_of
 
-from hive_subagent.claude.conversation import Conversation
+from hive_subagent.claude.conversation import Conversation, Message
 from hive_subagent.claude.outcome import Completed, Exit, Failed, Killed, Outcome, decide
 from hive_subagent.models.session import Cause, FailureCause
 
@@ -231,7 +231,7 @@ def test_an_arbitrary_stream_is_never_finished_without_a_completed_result(
     """R3, R4."""
     raw = [json.dumps(x).encode() if isinstance(x, dict) else x for x in lines]
     conversation = Conversation()
-    message = conversation.sent("ours")
+    message = conversation.sent(Message("ours"))
     for line in raw:
         conversation.take(batch_of(line + b"\n"))
     outcome = decide(message.result, Exit(code))

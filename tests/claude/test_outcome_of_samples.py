@@ -8,7 +8,7 @@ import pytest
 from support.batches import batch_of
 
 from hive_subagent.claude import protocol
-from hive_subagent.claude.conversation import Conversation
+from hive_subagent.claude.conversation import Conversation, Message
 from hive_subagent.claude.outcome import Completed, Exit, Failed, Killed, Outcome, decide
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -75,7 +75,7 @@ def first_turn_of(sample: Path) -> Outcome:
         if event is not None and event.get("isReplay") and "uuid" in event
     ]
     conversation = Conversation()
-    message = conversation.sent(replayed[0] if replayed else "")
+    message = conversation.sent(Message(replayed[0] if replayed else ""))
     conversation.take(batch_of(data[: data.rfind(b"\n") + 1]))
     return decide(message.result, Exit(_EXITS.get(sample.stem, 0)))
 

@@ -9,7 +9,7 @@ import pytest
 from support.batches import batch_of
 
 from hive_subagent.claude import transcripts
-from hive_subagent.claude.conversation import Conversation
+from hive_subagent.claude.conversation import Conversation, Message
 
 INIT = {"type": "system", "subtype": "init"}
 ABORTED = {"type": "result", "is_error": True, "terminal_reason": "aborted_tools"}
@@ -31,14 +31,14 @@ def answer(text: str) -> dict[str, Any]:
 def working(uuid: str) -> Conversation:
     """A claude that works on the message `uuid`."""
     conversation = Conversation()
-    conversation.sent(uuid)
+    conversation.sent(Message(uuid))
     say(conversation, INIT, replay(uuid))
     return conversation
 
 
 def test_the_end_of_a_turn_that_was_cut_is_no_answer_to_the_message_it_was_cut_for() -> None:
     conversation = working("m1")
-    second = conversation.sent("m2", cuts=True)
+    second = conversation.sent(Message("m2", cuts=True))
     say(conversation, ABORTED, INIT, replay("m2"))
     assert second.result is None
     say(conversation, answer("two"))
@@ -47,7 +47,7 @@ def test_the_end_of_a_turn_that_was_cut_is_no_answer_to_the_message_it_was_cut_f
 
 def test_a_turn_that_ended_before_it_could_be_cut_does_not_answer_either() -> None:
     conversation = working("m1")
-    second = conversation.sent("m2", cuts=True)
+    second = conversation.sent(Message("m2", cuts=True))
     say(conversation, answer("one"), INIT, replay("m2"), answer("two"))
     assert second.result == answer("two")
     assert conversation.message is not None
@@ -56,7 +56,10 @@ def test_a_turn_that_ended_before_it_could_be_cut_does_not_answer_either() -> No
 def test_messages_that_were_joined_are_consumed_each_and_answered_by_one_result() -> None:
     """2.1.332: two that wait for a turn open one together; each is replayed."""
     conversation = working("m1")
-    second, third = conversation.sent("m2", cuts=True), conversation.sent("m3", cuts=True)
+    second, third = (
+        conversation.sent(Message("m2", cuts=True)),
+        conversation.sent(Message("m3", cuts=True)),
+    )
     say(conversation, ABORTED, replay("m2"), INIT, replay("m3"), answer("both"))
     assert (second.consumed, third.consumed) == (True, True)
     assert third.result == answer("both")
@@ -65,14 +68,14 @@ def test_messages_that_were_joined_are_consumed_each_and_answered_by_one_result(
 
 def test_a_message_that_was_cut_before_its_replay_counts_as_consumed_with_it() -> None:
     conversation = Conversation()
-    first, second = conversation.sent("m1"), conversation.sent("m2", cuts=True)
+    first, second = conversation.sent(Message("m1")), conversation.sent(Message("m2", cuts=True))
     say(conversation, INIT, replay("m1"), ABORTED)
     assert (first.consumed, second.consumed, second.result) == (True, False, None)
 
 
 def test_a_turn_that_is_ended_for_good_ends_with_the_next_abort() -> None:
     conversation = working("m1")
-    second = conversation.sent("m2", cuts=True)
+    second = conversation.sent(Message("m2", cuts=True))
     conversation.stopping = True
     say(conversation, ABORTED)
     assert second.result == ABORTED
@@ -80,7 +83,7 @@ def test_a_turn_that_is_ended_for_good_ends_with_the_next_abort() -> None:
 
 def test_an_answer_is_consumed_when_it_is_echoed_and_lost_when_it_is_cancelled() -> None:
     conversation = working("m1")
-    first, second = (conversation.answered(id, uuid=id) for id in ("r1", "r2"))
+    first, second = (conversation.answered(id, Message(id)) for id in ("r1", "r2"))
     say(conversation, {"type": "control_response", "response": {"request_id": "r1"}})
     assert (first.consumed, first.lost, second.consumed) == (True, False, False)
     say(conversation, {"type": "assistant", "message": {"content": []}})
@@ -92,7 +95,7 @@ def test_an_answer_is_consumed_when_it_is_echoed_and_lost_when_it_is_cancelled()
 @pytest.mark.parametrize("event", [{"type": "assistant", "message": {"content": []}}, answer("")])
 def test_an_answer_counts_once_the_agent_goes_on_where_nothing_is_echoed(event: Any) -> None:
     conversation = working("m1")
-    given = conversation.answered("r1", uuid="hook-1")
+    given = conversation.answered("r1", Message("hook-1"))
     say(conversation, event | {"parent_tool_use_id": "toolu_1"})
     assert not given.consumed
     say(conversation, event)

@@ -9,9 +9,24 @@ from pathlib import Path
 import anyio
 
 from hive_subagent.intervention.channel import Channel
+from hive_subagent.models.session import InterventionKind
 from hive_subagent.system import inotify
 
 BOUND_S = 20.0
+
+
+class Collected:
+    """An inbox that keeps what it is given; `room` says whether anything but a stop may come."""
+
+    def __init__(self, *, room: bool = True) -> None:
+        self.texts: list[str] = []
+        self.room = room
+
+    def put(self, kind: InterventionKind, text: str, id: str) -> None:
+        self.texts.append(text)
+
+    def has_room(self, kind: InterventionKind, size: int) -> bool:
+        return self.room or kind == "stop"
 
 
 class Parent:
@@ -21,13 +36,16 @@ class Parent:
         self.got: list[tuple[str, str]] = []
         self.ids: list[str] = []
         self._came = anyio.Event()
-        self.channel = Channel(directory, watches=inotify.Watches(), put=self._put)
+        self.channel = Channel(directory, watches=inotify.Watches(), inbox=self)
         self.directory = directory
 
-    def _put(self, kind: str, text: str, id: str) -> None:
+    def put(self, kind: InterventionKind, text: str, id: str) -> None:
         self.got.append((kind, text))
         self.ids.append(id)
         self._came.set()
+
+    def has_room(self, kind: InterventionKind, size: int) -> bool:
+        return True
 
     async def until(self, condition: Callable[[], bool]) -> None:
         with anyio.fail_after(BOUND_S):

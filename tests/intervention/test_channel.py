@@ -15,8 +15,9 @@ import pytest
 
 from hive_subagent.intervention.channel import Channel
 from hive_subagent.intervention.intervention import TEXT_LIMIT
+from hive_subagent.models.session import InterventionKind
 from hive_subagent.system import inotify
-from intervention.parent import BOUND_S, Parent
+from intervention.parent import BOUND_S, Collected, Parent
 
 
 @pytest.fixture
@@ -125,14 +126,15 @@ async def test_a_file_that_a_daemon_claimed_before_it_died_comes_first_and_under
     class Died(Exception):
         pass
 
-    def die(kind: str, text: str, id: str) -> None:
-        parent.ids.append(id)
-        raise Died
+    class Dies(Collected):
+        def put(self, kind: InterventionKind, text: str, id: str) -> None:
+            parent.ids.append(id)
+            raise Died
 
     parent.channel.close()
     parent.move_in("_keyinfo.txt", b"first")
     with pytest.raises(Died):
-        Channel(parent.directory, watches=inotify.Watches(), put=die).look()
+        Channel(parent.directory, watches=inotify.Watches(), inbox=Dies()).look()
     parent.move_in("_keyinfo.txt", b"second")
     again = Parent(parent.directory)
     again.channel.look()
@@ -196,15 +198,9 @@ async def test_twenty_writers_of_one_file_lose_no_word_that_was_taken_whole(pare
 
 
 async def test_what_has_no_room_stays_where_it_is_until_there_is_some(parent: Parent) -> None:
-    room = False
-    got: list[str] = []
+    inbox = Collected(room=False)
     parent.channel.close()
-    channel = Channel(
-        parent.directory,
-        watches=inotify.Watches(),
-        put=lambda kind, text, id: got.append(text),
-        room=lambda kind, size: room or kind == "stop",
-    )
+    channel = Channel(parent.directory, watches=inotify.Watches(), inbox=inbox)
     parent.move_in("_intervene.txt", b"plan B")
     parent.move_in("_keyinfo.txt", b"it moved")
     for _ in range(3):
@@ -213,9 +209,9 @@ async def test_what_has_no_room_stays_where_it_is_until_there_is_some(parent: Pa
     assert parent.output.count("_intervene.txt is left until") == 1
     parent.move_in("_stop.txt", b"enough")
     channel.attend()
-    room = True
+    inbox.room = True
     channel.attend()
-    assert got == ["enough", "it moved", "plan B"]
+    assert inbox.texts == ["enough", "it moved", "plan B"]
     assert parent.files == ["output.txt"]
 
 
@@ -233,7 +229,7 @@ async def test_a_fresh_session_begins_with_an_empty_channel(parent: Parent) -> N
     parent.write("_stop.txt", b"old")
     parent.channel.output.tell("old words")
     (parent.directory / "folder").mkdir()
-    Channel(parent.directory, watches=inotify.Watches(), put=lambda *given: None, anew=True)
+    Channel(parent.directory, watches=inotify.Watches(), inbox=Collected(), anew=True)
     assert parent.files == []
 
 
@@ -246,9 +242,7 @@ async def test_a_channel_is_private(parent: Parent) -> None:
 async def test_an_idle_channel_wakes_nobody(tmp_path: Path) -> None:
     """One descriptor for all channels; without a write it never becomes readable."""
     watches = inotify.Watches()
-    channels = [
-        Channel(tmp_path / str(n), watches=watches, put=lambda *given: None) for n in range(50)
-    ]
+    channels = [Channel(tmp_path / str(n), watches=watches, inbox=Collected()) for n in range(50)]
     descriptor = watches._fd
     assert descriptor is not None
     readable, _, _ = select.select([descriptor], [], [], 0)
@@ -258,18 +252,16 @@ async def test_an_idle_channel_wakes_nobody(tmp_path: Path) -> None:
 
 
 async def test_a_channel_that_somebody_removed_holds_up_no_other(tmp_path: Path) -> None:
-    got: list[str] = []
-    watches = inotify.Watches()
+    inbox, watches = Collected(), inotify.Watches()
     channels = [
-        Channel(tmp_path / name, watches=watches, put=lambda kind, text, id: got.append(text))
-        for name in ("removed", "other")
+        Channel(tmp_path / name, watches=watches, inbox=inbox) for name in ("removed", "other")
     ]
     # both at once, so that the word of both comes in one
     for channel in channels:
         (channel.directory / "_keyinfo.txt").write_text("hear this")
     shutil.rmtree(channels[0].directory)
     with anyio.fail_after(BOUND_S):
-        while not got:  # noqa: ASYNC110
+        while not inbox.texts:  # noqa: ASYNC110
             await anyio.sleep(0.01)
     for channel in channels:
         channel.close()

@@ -14,6 +14,7 @@ from support.stub import script
 
 from hive_subagent.intervention.channel import Channel
 from hive_subagent.system import inotify
+from intervention.parent import Collected
 
 # the kernel gives none to whoever lives in there
 UNWATCHED = (
@@ -49,11 +50,8 @@ def move_in(folder: Path, name: str, content: str) -> None:
 
 def open_unwatched(directory: Path) -> tuple[Channel, list[str]]:
     """A channel outside any event loop, where nothing can tell of a change."""
-    got: list[str] = []
-    made = Channel(
-        directory, watches=inotify.Watches(), put=lambda kind, text, id: got.append(text)
-    )
-    return made, got
+    inbox = Collected()
+    return Channel(directory, watches=inotify.Watches(), inbox=inbox), inbox.texts
 
 
 def test_without_a_watch_files_are_taken_at_each_step_and_that_is_said_once(
@@ -69,12 +67,9 @@ def test_without_a_watch_files_are_taken_at_each_step_and_that_is_said_once(
 
 
 async def test_with_a_watch_a_step_costs_no_second_look(tmp_path: Path) -> None:
-    got: list[str] = []
-    made = Channel(
-        tmp_path / "lint",
-        watches=inotify.Watches(),
-        put=lambda kind, text, id: got.append(text),
-    )
+    inbox = Collected()
+    got = inbox.texts
+    made = Channel(tmp_path / "lint", watches=inotify.Watches(), inbox=inbox)
     move_in(made.directory, "_intervene.txt", "told by the kernel")
     made.attend()
     assert got == []
@@ -83,12 +78,9 @@ async def test_with_a_watch_a_step_costs_no_second_look(tmp_path: Path) -> None:
 
 
 async def test_a_folder_that_was_removed_and_made_again_is_watched_anew(tmp_path: Path) -> None:
-    got: list[str] = []
-    made = Channel(
-        tmp_path / "lint",
-        watches=inotify.Watches(),
-        put=lambda kind, text, id: got.append(text),
-    )
+    inbox = Collected()
+    got = inbox.texts
+    made = Channel(tmp_path / "lint", watches=inotify.Watches(), inbox=inbox)
     shutil.rmtree(made.directory)
     made.attend()
     made.hear(batch_of_events({"type": "result", "subtype": "success"}))

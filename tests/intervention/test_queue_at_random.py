@@ -35,10 +35,8 @@ class OneRunAfterAnother(RuleBasedStateMachine):
     def took(self, text: str) -> None:
         self.arrived += [word for word in text.split() if word.startswith("note-")]
 
-    def send(self, text: str, *, cuts: bool = False) -> None:
-        message = Message(f"m{len(self.sent)}", cuts=cuts)
-        self.queue.sent(message)
-        self.sent.append((message, text))
+    def send(self, said: Say | Prompt) -> None:
+        self.sent.append((said.message, said.text))
 
     @rule(kind=st.sampled_from(["info", "redirect"]), long=st.booleans())
     def owner_speaks(self, kind: Any, long: bool) -> None:
@@ -48,19 +46,23 @@ class OneRunAfterAnother(RuleBasedStateMachine):
 
     @rule()
     def step(self) -> None:
-        self.steered(self.queue.at_step())
+        self.steered(self.queue.at_step("h"))
 
     @rule()
     def end_of_a_turn(self) -> None:
-        self.steered(self.queue.at_end())
+        self.steered(self.queue.at_end("h"))
 
     def steered(self, steer: object) -> None:
         if isinstance(steer, Say | Prompt):
-            self.send(steer.text)
+            self.send(steer)
 
-    @rule(cuts=st.booleans())
-    def prompt(self, cuts: bool) -> None:
-        self.send(self.queue.preface(), cuts=cuts)
+    @rule()
+    def prompt(self) -> None:
+        self.send(self.queue.before("go on"))
+
+    @rule()
+    def redirect_at_once(self) -> None:
+        self.steered(self.queue.everything())
 
     @rule()
     def claude_reads(self) -> None:

@@ -99,18 +99,15 @@ class Conversation:
         self.last_line_at = self.clock()
         self.background = Background(self.clock)
 
-    def sent(self, uuid: str, *, cuts: bool = False) -> Message:
-        """Note that a message went in; the result that answers it will stand in the return."""
-        self.message = self._unread[uuid] = Message(uuid, cuts=cuts)
-        return self.message
+    def sent(self, message: Message) -> Message:
+        """Note that a message goes in; the result that answers it will stand in it."""
+        self.message = self._unread[message.uuid] = message
+        return message
 
-    def answered(self, request_id: str, *, uuid: str) -> Message:
-        """Note that a request of claude's was answered with something that is to arrive.
-
-        `uuid` is what its transcript will know it by.
-        """
-        self._answers[request_id] = Message(uuid)
-        return self._answers[request_id]
+    def answered(self, request_id: str, message: Message) -> Message:
+        """Note that a request of claude's is answered with something that is to arrive."""
+        self._answers[request_id] = message
+        return message
 
     def take(self, batch: Batch) -> None:
         """Take in what came in one go, then hand it to those who follow. Raises Excess."""

@@ -7,15 +7,14 @@ tools. Both also fire inside claude's own subagents, which are let pass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from hive_subagent.claude import protocol
-
-if TYPE_CHECKING:
-    from hive_subagent.claude.conversation import Message
-    from hive_subagent.claude.stream import Batch
+from hive_subagent.claude.conversation import Message
+from hive_subagent.claude.stream import Follower
 
 TEXT_LIMIT = 10_000
 """UTF-16 units of what a hook may hand over; of more the model sees 2 KB and a file's name."""
@@ -24,11 +23,19 @@ _CALLBACK = "step"
 _TIMEOUT_S = 30
 
 
+def _new_message() -> Message:
+    return Message(str(uuid.uuid4()))
+
+
 @dataclass(frozen=True)
 class Say:
-    """Hand the model this text with the step, silently; at most `TEXT_LIMIT`."""
+    """Hand the model this text with the step, silently; at most `TEXT_LIMIT`.
+
+    Here as below, `message` shows what becomes of it.
+    """
 
     text: str
+    message: Message = field(default_factory=_new_message, compare=False)
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,7 @@ class Prompt:
     """
 
     text: str
+    message: Message = field(default_factory=_new_message, compare=False)
 
 
 @dataclass(frozen=True)
@@ -48,25 +56,32 @@ class Halt:
     """End the turn here."""
 
     reason: str
+    message: Message = field(default_factory=_new_message, compare=False)
 
 
 Steer = Say | Prompt | Halt
 
 
-class Steering(Protocol):
-    """Who is asked between two steps. Every method answers at once, without waiting."""
+class Steps(Protocol):
+    """Asked between two steps. Every method answers at once, without waiting.
 
-    def at_step(self) -> Steer | None:
+    What it returns is sent. `known_as` is the `uuid` of the message of a `Say` or a `Halt`: the
+    transcript knows the answer to this hook by it.
+    """
+
+    def at_step(self, known_as: str) -> Steer | None:
         """After a step, its tools done."""
 
-    def at_end(self) -> Prompt | Halt | None:
+    def at_end(self, known_as: str) -> Prompt | Halt | None:
         """When the agent would end its turn."""
 
-    def sent(self, message: Message) -> None:
-        """What was answered last went in as `message`."""
 
-    def hear(self, batch: Batch) -> None:
-        """Take note of what claude printed in one go."""
+class Steering(Steps, Protocol):
+    """The same, and what else follows the run."""
+
+    @property
+    def followers(self) -> Sequence[Follower]:
+        """What is to follow the run's stream, each by itself."""
 
 
 def subscribe(request_id: str) -> bytes:
@@ -76,7 +91,7 @@ def subscribe(request_id: str) -> bytes:
     return protocol.control_request(request_id, "initialize", hooks=hooks)
 
 
-def ask(request: Mapping[str, Any], steering: Steering) -> Steer | None:
+def ask(request: Mapping[str, Any], steering: Steps) -> Steer | None:
     """What is to be done at a control request of claude's."""
     given = request.get("input")
     event = given if isinstance(given, dict) else {}
@@ -84,9 +99,9 @@ def ask(request: Mapping[str, Any], steering: Steering) -> Steer | None:
         return None
     match event.get("hook_event_name"):
         case "PostToolBatch":
-            return steering.at_step()
+            return steering.at_step(_in_transcript(request))
         case "Stop":
-            return steering.at_end()
+            return steering.at_end(_in_transcript(request))
         case _:
             return None
 
@@ -106,7 +121,7 @@ def reply(request_id: str, request: Mapping[str, Any], steer: Steer | None) -> b
     return protocol.control_success(request_id, answer)
 
 
-def in_transcript(request: Mapping[str, Any]) -> str:
+def _in_transcript(request: Mapping[str, Any]) -> str:
     """By what the transcript knows the answer to a hook; empty where it will not."""
     return str(request.get("tool_use_id") or "")
 

@@ -19,7 +19,7 @@ import anyio
 
 from hive_subagent.claude import bounds, hooks, protocol
 from hive_subagent.claude.conversation import Conversation, Message
-from hive_subagent.claude.hooks import Steering
+from hive_subagent.claude.hooks import Prompt, Steering
 from hive_subagent.claude.invocation import Invocation
 from hive_subagent.claude.outcome import Exit
 from hive_subagent.claude.pipes import STDERR_KEPT, Stderr, Stdout, unread, widen
@@ -101,27 +101,30 @@ class RunningClaude:
                 return
             bounds.check_unread(self._unread)
             steer = hooks.ask(request, steering)
-            if isinstance(steer, hooks.Prompt):
+            if isinstance(steer, Prompt):
                 # claude reads in order: it has the message before it goes on from here
-                steering.sent(self.send(steer.text))
+                self.send(steer)
             elif steer is not None:
-                known_as = hooks.in_transcript(request)
-                steering.sent(self.conversation.answered(request_id, uuid=known_as))
+                self.conversation.answered(request_id, steer.message)
             self._write(hooks.reply(request_id, request, steer))
 
         self.conversation.on_request = answer
-        self.conversation.stream.follow(steering.hear)
+        for follower in steering.followers:
+            self.conversation.stream.follow(follower)
         self._write(hooks.subscribe(str(uuid.uuid4())))
 
-    def send(self, text: str, *, cuts: bool = False) -> Message:
+    def send(self, prompt: str | Prompt, *, cuts: bool = False) -> Message:
         """Send a user message; wait for its result with `answered`.
 
         `cuts` interrupts what claude is doing for the message before, its tool included.
         """
         if cuts:
             self._interrupt()
-        message = self.conversation.sent(str(uuid.uuid4()), cuts=cuts)
-        self._write(protocol.user_message(protocol.as_prompt(text), uuid=message.uuid))
+        if isinstance(prompt, str):
+            prompt = Prompt(prompt)
+        message = self.conversation.sent(prompt.message)
+        message.cuts = cuts
+        self._write(protocol.user_message(protocol.as_prompt(prompt.text), uuid=message.uuid))
         return message
 
     def ask_to_stop(self) -> None:

@@ -12,9 +12,9 @@ import os
 import signal
 import stat
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from hive_subagent.claude.stream import Batch
 from hive_subagent.errors import ConfigurationError
@@ -35,11 +35,14 @@ FILES: dict[str, InterventionKind] = {
 """In the order in which they are looked at."""
 
 
-Room = Callable[[InterventionKind, int], bool]
-"""Given a kind and a number of bytes, whether such a text may come now."""
+class Inbox(Protocol):
+    """Takes what the files of a channel say."""
 
-Put = Callable[[InterventionKind, str, str], None]
-"""Given a kind, a text, and an id that is the same should a file come twice over a crash."""
+    def put(self, kind: InterventionKind, text: str, id: str) -> None:
+        """Take and keep a text; its id is the same should a file come twice over a crash."""
+
+    def has_room(self, kind: InterventionKind, size: int) -> bool:
+        """Whether a text of `size` bytes may come now."""
 
 
 class Channel:
@@ -50,11 +53,10 @@ class Channel:
         directory: Path,
         *,
         watches: inotify.Watches,
-        put: Put,
-        room: Room = lambda kind, size: True,
+        inbox: Inbox,
         anew: bool = False,
     ) -> None:
-        """`put` is given each text that arrives; what has no `room` stays until a later step.
+        """`inbox` is given each text that arrives; what it has no room for stays until later.
 
         `anew` removes what lies there.
 
@@ -65,8 +67,7 @@ class Channel:
         if anew:
             self._folder.empty()
         self.output = Output(self._folder)
-        self._put = put
-        self._room = room
+        self._inbox = inbox
         self._held_back = False
         self._watches = watches
         self._watch: int | None = None
@@ -139,7 +140,7 @@ class Channel:
             size = os.stat(file, dir_fd=self._folder.descriptor, follow_symlinks=False).st_size
         except OSError:
             return True
-        if size > TEXT_LIMIT or self._room(kind, size):
+        if size > TEXT_LIMIT or self._inbox.has_room(kind, size):
             return True
         self._held_back = True
         self._say_once(f"{name} is left until more of what was said before has been read")
@@ -176,7 +177,7 @@ class Channel:
             self._put_aside(name, claimed, _reason(error))
             return False
         # claimed, written down, gone: whenever the daemon dies, it can tell how far this came
-        self._put(kind, text, f"i-{claimed.rpartition('.')[2]}")
+        self._inbox.put(kind, text, f"i-{claimed.rpartition('.')[2]}")
         with suppress(OSError):
             os.unlink(claimed, dir_fd=self._folder.descriptor)
         return True

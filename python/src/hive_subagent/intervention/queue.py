@@ -1,7 +1,12 @@
-"""The notes for one run: queued, handed over between two steps, told as missed at the end."""
+"""The notes for one run: queued, handed over between two steps, told as missed at the end.
+
+What is handed over is a value: the text, and the message whose fate the notes in it share. One that
+is not sent is not consumed either, so what stands in it is told as missed and kept.
+"""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Sequence
 
 from hive_subagent.claude import hooks
@@ -11,7 +16,6 @@ from hive_subagent.claude.stream import Batch
 from hive_subagent.intervention.intervention import MOST_TEXT, MOST_WAITING, Intervention, together
 from hive_subagent.models.session import InterventionKind, PendingIntervention, Undelivered
 
-Hear = Callable[[Batch], None]
 Keep = Callable[[tuple[Undelivered, ...]], None]
 
 
@@ -20,33 +24,26 @@ AT_ONCE = 512 * 1024
 
 
 class InterventionQueue:
-    """The steering of one run. What is put on it is handed over once, in the order it came."""
+    """What is put on it is handed over once, in the order it came."""
 
     def __init__(
         self,
         *,
         missed: Sequence[Undelivered] = (),
         keep: Keep = lambda undelivered: None,
-        hear: Hear = lambda batch: None,
-        look: Callable[[], None] = lambda: None,
-        left: Callable[[], None] = lambda: None,
         changed: Callable[[Intervention], None] = lambda note: None,
     ) -> None:
         """`missed` is what earlier runs of the session did not deliver.
 
-        `keep` is given what is undelivered now, whenever that changes; `look` is called where
-        claude asks, before it is answered; `left` is told of the end, `changed` of each note whose
-        state is another than before.
+        `keep` is given what is undelivered now, whenever that changes: a call, since a text has to
+        be kept before it is handed over. `changed` is given each note whose state is another than
+        before.
         """
         # a stop that came too late for a run is not meant for the next one
         self._notes = [Intervention.again(note) for note in missed if note.kind != "stop"]
         self._known = {note.id for note in self._notes}
-        self._chosen: list[Intervention] = []
         self._keep = keep
         self._kept = tuple(missed)
-        self._hear = hear
-        self._look = look
-        self._left = left
         self._changed = changed
         self._states = dict.fromkeys(self._known, "queued")
         self._message: Message | None = None
@@ -76,60 +73,60 @@ class InterventionQueue:
         """The reason of the first stop."""
         return next((note.text for note in self._notes if note.kind == "stop"), None)
 
-    def at_step(self) -> Say | Prompt | Halt | None:
-        """Everything that waits, or the stop alone."""
-        self._look()
+    def at_step(self, known_as: str) -> Say | Prompt | Halt | None:
+        """Everything that waits, or the stop alone; `known_as` as for a `Steering`."""
         if self._unheard:
             return None
-        if (halt := self._halt()) is not None:
+        if (halt := self._halt(known_as)) is not None:
             return halt
-        text = self.everything()
-        if not text:
-            return None
-        return Say(text) if hooks.fits(text) else Prompt(text)
+        notes = self._choose(MOST_TEXT)
+        if notes and hooks.fits(text := together(notes)):
+            return Say(text, self._hand_over(notes, known_as))
+        return self.everything()
 
-    def at_end(self) -> Prompt | Halt | None:
+    def at_end(self, known_as: str) -> Prompt | Halt | None:
         """A stop, or what makes the agent go on; information alone waits for the next turn."""
-        self._look()
         if self._unheard:
             return None
-        if (halt := self._halt()) is not None:
+        if (halt := self._halt(known_as)) is not None:
             return halt
         redirects = any(note.kind == "redirect" and note.waits for note in self._notes)
-        return Prompt(self.everything()) if redirects else None
+        return self.everything() if redirects else None
 
     def hear(self, batch: Batch) -> None:
-        """Pass on what claude printed; after it something may be delivered."""
-        self._hear(batch)
+        """Claude printed something: after it something may be delivered."""
         if self._kept:
             self._write_down()
 
-    def preface(self) -> str:
-        """As `everything`, to be put before the next prompt; of very much the oldest."""
-        return self._choose(AT_ONCE)
+    def before(self, prompt: str) -> Prompt:
+        """The next prompt, behind what waits; of very much the oldest."""
+        notes = self._choose(AT_ONCE)
+        text = f"{together(notes)}\n\n{prompt}" if notes else prompt
+        return Prompt(text, self._hand_over(notes))
 
-    def everything(self) -> str:
-        """What waits, but for a stop; `sent` tells that it went in."""
-        return self._choose(MOST_TEXT)
+    def everything(self) -> Prompt | None:
+        """What waits, but for a stop, to be sent now; None where nothing does."""
+        notes = self._choose(MOST_TEXT)
+        return Prompt(together(notes), self._hand_over(notes)) if notes else None
 
-    def _choose(self, most: int) -> str:
-        self._chosen, size = [], 0
+    def _choose(self, most: int) -> list[Intervention]:
+        chosen, size = list[Intervention](), 0
         for note in self._notes:
             if note.kind == "stop" or not note.waits:
                 continue
             size += note.size
-            if self._chosen and size > most:
+            if chosen and size > most:
                 break
-            self._chosen.append(note)
-        return together(self._chosen)
+            chosen.append(note)
+        return chosen
 
-    def sent(self, message: Message) -> None:
-        """What `preface` gave or a hook was answered went in as `message`, or as part of it."""
-        for note in self._chosen:
+    def _hand_over(self, notes: Sequence[Intervention], known_as: str | None = None) -> Message:
+        message = Message(str(uuid.uuid4()) if known_as is None else known_as)
+        for note in notes:
             note.message = message
-        self._chosen = []
         self._message = message
         self._write_down()
+        return message
 
     def hush(self) -> None:
         """From now on nothing is handed over: the turn is cut, and claude drops the answers."""
@@ -150,7 +147,6 @@ class InterventionQueue:
             note.over = True
             note.carried_out |= stopped and note.kind == "stop"
         self._write_down()
-        self._left()
         return self._kept
 
     @property
@@ -160,12 +156,12 @@ class InterventionQueue:
         message = self._message
         return self._hushed or not (message is None or message.consumed or message.lost)
 
-    def _halt(self) -> Halt | None:
+    def _halt(self, known_as: str) -> Halt | None:
         stops = [note for note in self._notes if note.kind == "stop" and note.waits]
         if not stops:
             return None
-        self._chosen, self.halted = stops, True
-        return Halt(stops[0].text)
+        self.halted = True
+        return Halt(stops[0].text, self._hand_over(stops, known_as))
 
     def _write_down(self) -> None:
         for note in self._notes:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import anyio
 
-from hive_subagent.errors import ConfigurationError, Refused
-from hive_subagent.intervention.channel import Channel
+from hive_subagent.errors import Refused
 from hive_subagent.intervention.intervention import (
     MOST_TEXT,
     MOST_WAITING,
@@ -19,6 +18,7 @@ from hive_subagent.intervention.intervention import (
     Intervention,
 )
 from hive_subagent.intervention.queue import InterventionQueue, Keep
+from hive_subagent.intervention.run_steering import RunSteering
 from hive_subagent.models.events import INTERVENTION_EVENTS, InterventionChanged
 from hive_subagent.models.replies import InterveneReply
 from hive_subagent.models.session import InterventionKind
@@ -35,14 +35,6 @@ log = logging.getLogger(__name__)
 
 BRIEFLY_S = 2.0
 """Seconds that `intervene` waits for the delivery."""
-
-
-class Steered:
-    """A run's queue and its channel, which ends with the run."""
-
-    def __init__(self, queue: InterventionQueue, channel: Channel | None) -> None:
-        self.queue = queue
-        self.channel = channel
 
 
 class InterventionService:
@@ -66,7 +58,7 @@ class InterventionService:
         self._events = events or EventFeed()
         self._folder = settings.runtime / "channels" if settings.channels else None
         self._watches = inotify.Watches()
-        self._steered: dict[SteeredSession, Steered] = {}
+        self._steered: dict[SteeredSession, RunSteering] = {}
         self._ended: OrderedDict[Path, None] = OrderedDict()
         if self._folder is not None:
             private_directory(self._folder)
@@ -74,24 +66,31 @@ class InterventionService:
             for directory in sorted(self._folder.iterdir()):
                 self._forget_later(directory)
 
-    def open(self, session: SteeredSession, *, keep: Keep) -> InterventionQueue:
-        """The queue of a run that is about to begin; what it has not delivered goes to `keep`."""
-        channel = self._channel(self._folder, session) if self._folder is not None else None
+    def open(self, session: SteeredSession, *, keep: Keep) -> RunSteering:
+        """For a run that is about to begin; what it has not delivered goes to `keep`."""
         queue = InterventionQueue(
             missed=session.record.kept,
             keep=keep,
-            hear=channel.hear if channel else lambda batch: None,
-            look=channel.attend if channel else lambda: None,
-            left=lambda: self._leave(session),
             changed=lambda note: self._publish(session, note),
         )
-        self._steered[session] = Steered(queue, channel)
-        if channel is not None:
-            self._ended.pop(channel.directory, None)
-            if session.resumed:
-                channel.refuse("_stop.txt", "it was meant for a run that was over")
-                channel.look()
-        return queue
+        steering = RunSteering(session, queue, stop_grace_s=self._settings.stop_grace_s)
+        if self._folder is not None:
+            directory = self._folder / session.record.name
+            steering.open_channel(directory, self._watches)
+            if steering.channel is not None:
+                self._ended.pop(directory, None)
+        self._steered[session] = steering
+        return steering
+
+    def close(self, session: SteeredSession) -> None:
+        """Nothing is left of its run: its channel may be removed some time."""
+        steering = self._steered.pop(session, None)
+        if steering is None or steering.channel is None:
+            return
+        try:
+            self._forget_later(steering.channel.directory)
+        except OSError as error:  # what is only tidied up must not cost the run its ending
+            log.warning("`%s`: its channel is not removed: %s", session.record.name, error)
 
     async def intervene(
         self, name: str, kind: InterventionKind, text: str, *, now: bool = False
@@ -107,7 +106,7 @@ class InterventionService:
                 kind="conflict",
                 name=name,
             )
-        if session is None or steered is None:
+        if session is None or steered is None or steered.queue.over:
             raise Refused(
                 f"subagent `{name}`{self._near(name)} does not run, so there is nothing to"
                 " intervene in: `continue` it with what you want to say",
@@ -119,7 +118,7 @@ class InterventionService:
         note = Intervention(kind=kind, text=text.strip())
         if not steered.queue.has_room(kind, note.size):
             raise Refused(_full(name, kind), kind="limit", name=name)
-        self._put(session, steered, note, now=now)
+        steered.take(note, now=now)
         claude = session.run.claude if session.run else None
         if claude is not None:
             with anyio.move_on_after(BRIEFLY_S):
@@ -131,22 +130,6 @@ class InterventionService:
         idles = session.run is not None and session.run.idles
         grace_s = self._settings.stop_grace_s
         return reply, _receipt(reply, grace_s, owed=session.owed, idles=idles)
-
-    def _put(
-        self, session: SteeredSession, steered: Steered, note: Intervention, *, now: bool = False
-    ) -> None:
-        kind = note.kind
-        steered.queue.put(note)
-        run = session.run
-        # one that only waits for its background tasks comes to no step
-        at_once = run is not None and kind == "redirect" and (now or run.idles)
-        if run is not None and at_once and (message := run.redirect(steered.queue.everything())):
-            steered.queue.sent(message)
-        if run is not None and kind == "stop":
-            run.stop_later(self._settings.stop_grace_s)
-        log.info("`%s`: %s %s is queued", session.record.name, kind, note.id)
-        if steered.channel is not None:
-            steered.channel.output.tell(f"owner: {kind} {note.id} is queued")
 
     def _publish(self, session: SteeredSession, note: Intervention) -> None:
         record = session.record
@@ -160,40 +143,6 @@ class InterventionService:
                 at=now(),
             )
         )
-
-    def _channel(self, folder: Path, session: SteeredSession) -> Channel | None:
-        name = session.record.name
-
-        def put(kind: InterventionKind, text: str, id: str) -> None:
-            if (steered := self._steered.get(session)) is not None:
-                self._put(session, steered, Intervention(kind=kind, text=text, id=id))
-
-        def room(kind: InterventionKind, size: int) -> bool:
-            steered = self._steered.get(session)
-            return steered is None or steered.queue.has_room(kind, size)
-
-        try:
-            return Channel(
-                folder / name,
-                watches=self._watches,
-                put=put,
-                room=room,
-                anew=not session.resumed,
-            )
-        except ConfigurationError as error:
-            log.warning("`%s` has no channel: %s", name, error)
-            return None
-
-    def _leave(self, session: SteeredSession) -> None:
-        steered = self._steered.pop(session, None)
-        if steered is None or steered.channel is None:
-            return
-        try:
-            steered.channel.output.tell("the run is over")
-            steered.channel.close()
-            self._forget_later(steered.channel.directory)
-        except OSError as error:  # what is only tidied up must not cost the run its ending
-            log.warning("`%s`: its channel is not tidied up: %s", session.record.name, error)
 
     def _forget_later(self, directory: Path) -> None:
         """Keep the channels of the last ended runs only, and any that holds a parent's words."""

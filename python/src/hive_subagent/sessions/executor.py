@@ -290,6 +290,8 @@ class Executor:
             self.registry.revoke(token)
         self.access.withdraw(life.run_id)
         self._missed(life)
+        if self.steerings is not None:
+            self.steerings.close(life.session)
         if life.lock is not None:
             life.lock.release()
         if not life.owed and launch.resume is None:

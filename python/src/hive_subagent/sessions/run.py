@@ -8,7 +8,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from hive_subagent.claude.commands import as_known
-from hive_subagent.claude.conversation import Message
+from hive_subagent.claude.hooks import Prompt
 from hive_subagent.claude.invocation import Invocation
 from hive_subagent.claude.outcome import Completed, Exit, Failed, Outcome, Stopped, decide
 from hive_subagent.claude.process import RunningClaude
@@ -103,16 +103,15 @@ class Run:
         """Whether claude does nothing itself and only waits for its background tasks."""
         return self._wait is not None and self._wait.idles
 
-    def redirect(self, text: str) -> Message | None:
-        """Cut what claude does and give it this instead; None when its work is done already.
-
-        A stop that is on its way is not overtaken, and background tasks go on.
-        """
+    def can_redirect(self) -> bool:
+        """Whether its work is not done yet. A stop that is on its way is not overtaken."""
         self._judge()
-        claude = self.claude
-        if claude is None or self._verdict is not None or self._is_to_stop():
-            return None
-        return claude.send(text, cuts=not self.idles)
+        return self.claude is not None and self._verdict is None and not self._is_to_stop()
+
+    def redirect(self, prompt: Prompt) -> None:
+        """Cut what claude does and give it this instead; background tasks go on."""
+        assert self.claude is not None
+        self.claude.send(prompt, cuts=not self.idles)
 
     def stop_later(self, after_s: float) -> None:
         """Its owner stops it: interrupt the run unless it is over within `after_s`."""
@@ -129,10 +128,7 @@ class Run:
 
     def _send(self, prompt: str) -> None:
         assert self.claude is not None
-        preface = self.steering.preface() if self.steering else ""
-        message = self.claude.send(f"{preface}\n\n{prompt}" if preface else prompt)
-        if self.steering:
-            self.steering.sent(message)
+        self.claude.send(self.steering.before(prompt) if self.steering else prompt)
 
     async def _answered(self, claude: RunningClaude) -> None:
         self._wait = wait = BackgroundWait(

@@ -8,7 +8,6 @@ from typing import Protocol
 import anyio
 
 from hive_subagent.claude import hooks
-from hive_subagent.claude.conversation import Message
 from hive_subagent.claude.process import RunningClaude
 from hive_subagent.models.session import PendingIntervention, Undelivered
 from hive_subagent.sessions.store import SessionRecord
@@ -27,8 +26,8 @@ class Steering(hooks.Steering, Protocol):
     def halted(self) -> bool:
         """Whether claude was answered with a halt."""
 
-    def preface(self) -> str:
-        """What is to stand before the next prompt, told by `sent`; empty when nothing is."""
+    def before(self, prompt: str) -> hooks.Prompt:
+        """The next prompt, with what is to stand before it. It has to be sent."""
 
     def hush(self) -> None:
         """The turn is being cut: hand over nothing more."""
@@ -51,8 +50,11 @@ class SteeredRun(Protocol):
     def idles(self) -> bool:
         """Whether claude does nothing itself and only waits for its background tasks."""
 
-    def redirect(self, text: str) -> Message | None:
-        """Cut what claude does and give it this instead; None when its work is done already."""
+    def can_redirect(self) -> bool:
+        """Whether its work is not done yet, and no stop is on its way."""
+
+    def redirect(self, prompt: hooks.Prompt) -> None:
+        """Cut what claude does and give it this instead, where it `can_redirect`."""
 
     def stop_later(self, after_s: float) -> None:
         """Interrupt the run unless it is over within `after_s`."""
@@ -94,3 +96,6 @@ class Steerings(Protocol):
 
         `keep` is given what is undelivered now, whenever that changes.
         """
+
+    def close(self, session: SteeredSession) -> None:
+        """Nothing is left of its run, whose steering was left. May be called again."""
