@@ -5,6 +5,7 @@
   anyio,
   mcp,
   msgspec,
+  prometheus-client,
   pydantic,
   pydantic-settings,
   pyyaml,
@@ -55,6 +56,7 @@ buildPythonApplication {
     anyio
     mcp
     msgspec
+    prometheus-client
     pydantic
     pydantic-settings
     pyyaml

@@ -44,6 +44,7 @@ from hive_subagent.server.guards import LocalNames, read_token
 from hive_subagent.server.http_messages import Streams
 from hive_subagent.server.http_server import HTTP_GRACE_S, HttpServer, Served
 from hive_subagent.server.listening import listen
+from hive_subagent.server.metrics import Figures, Metrics
 from hive_subagent.server.operator_socket import NAME as OPERATOR_SOCKET
 from hive_subagent.server.operator_socket import bind_operator_socket
 from hive_subagent.server.owner_tools import build_agent_server
@@ -164,7 +165,10 @@ async def serve(settings: Settings) -> None:
                 log.warning("ended what was left over: %d %.200s", process.pid, process.command)
             records = SessionStore(settings.state_dir)
             journal = EventJournal(instance)
-            events = EventFeed((sink for sink in sinks if sink.events), journal=journal)
+            figures = Figures()
+            events = EventFeed(
+                (sink for sink in sinks if sink.events), followers=(journal.append, figures.take)
+            )
             outbox = Outbox(settings.state_dir, sinks, identity=identity, events=events)
             config_dir = settings.claude_config_dir
             others = partial(
@@ -204,6 +208,7 @@ async def serve(settings: Settings) -> None:
                 delegations = DelegationService(executor, service, roles)
                 streams = Streams()
                 doctor = Doctor(settings, containment, outbox)
+                metrics = Metrics(figures, registry, outbox, events, journal, settings.max_running)
                 apps = build_apps(
                     agent=build_agent_server(
                         service, interventions, delegations, settings.agent_name
@@ -219,6 +224,7 @@ async def serve(settings: Settings) -> None:
                     services=Services(
                         settings, service, interventions, delegations, outbox, journal, doctor
                     ),
+                    metrics=metrics.serve,
                     auth_token=auth_token,
                     local=local,
                     streams=streams,

@@ -63,6 +63,11 @@ class Batch:
         self._has_tool = self._holds(_TOOL)
         self._has_agent = self._holds(_OF_AGENT)
 
+    @property
+    def size(self) -> int:
+        """Bytes, but for what came before of the first line."""
+        return len(self._data)
+
     def _holds(self, piece: bytes) -> bool:
         """Whether one of the lines may hold it."""
         return piece in self._data or piece in self.lines[0]

@@ -1,4 +1,4 @@
-"""Events of runs: for the journal, and for the sinks that ask for beginnings and ends.
+"""Events of runs: for those who follow them all, and for sinks that ask for beginnings and ends.
 
 To a sink each is sent once, in order, and never waited for. A notice is owed; an event is not. A
 sink that is slow or gone loses events; the next one says how many.
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import anyio
 
 from hive_subagent.models.notices import RunEvent
-from hive_subagent.outbox.event_journal import Event, EventJournal
+from hive_subagent.outbox.event_journal import Event
 from hive_subagent.outbox.sinks import NotAccepted
 
 CAPACITY = 1024
@@ -42,27 +42,36 @@ class EventFeed:
         readers: Iterable[Reader] = (),
         *,
         capacity: int = CAPACITY,
-        journal: EventJournal | None = None,
+        followers: Sequence[Callable[[Event], None]] = (),
     ) -> None:
         self.dropped = 0
         """Events that a sink did not get, in all."""
-        self._journal = journal
-        self._queues = [_Queue(reader, capacity) for reader in readers]
+        self.stream_bytes = 0
+        """Bytes that claude printed in all runs."""
+        self._followers = followers
+        self._queues = [_Queue(reader, capacity, self._count_lost) for reader in readers]
 
     def emit(self, event: RunEvent) -> None:
         """Log it and queue it; never waits and never fails."""
         log.info("%s", event.model_dump_json(exclude_none=True, exclude={"missed"}))
         self.publish(event)
         for queue in self._queues:
-            self.dropped += queue.put(event)
+            queue.put(event)
 
     def publish(self, event: Event) -> None:
-        """Put it into the journal only; never waits and never fails."""
-        try:
-            if self._journal is not None:
-                self._journal.append(event)
-        except Exception:  # no event is worth a run
-            log.exception("event %s is not in the journal", event.event)
+        """Hand it to the followers only; never waits and never fails."""
+        for follower in self._followers:
+            try:
+                follower(event)
+            except Exception:  # no event is worth a run
+                log.exception("%r does not take event %s", follower, event.event)
+
+    def count_bytes(self, size: int) -> None:
+        """A run's claude has printed so many bytes more."""
+        self.stream_bytes += size
+
+    def _count_lost(self) -> None:
+        self.dropped += 1
 
     async def run(self) -> None:
         """Deliver until cancelled."""
@@ -78,7 +87,8 @@ class EventFeed:
 
 
 class _Queue:
-    def __init__(self, reader: Reader, capacity: int) -> None:
+    def __init__(self, reader: Reader, capacity: int, lost: Callable[[], None]) -> None:
+        self._lost = lost
         self._reader = reader
         self._capacity = capacity
         self._waiting: deque[RunEvent] = deque()
@@ -88,18 +98,17 @@ class _Queue:
         self._empty = anyio.Event()
         self._empty.set()
 
-    def put(self, event: RunEvent) -> int:
-        """Returns how many events the reader misses by that."""
+    def put(self, event: RunEvent) -> None:
         if len(self._waiting) >= self._capacity:
             self._missed += 1
-            return 1
+            self._lost()
+            return
         if self._missed:
             event, self._missed = event.model_copy(update={"missed": self._missed}), 0
         self._waiting.append(event)
         if self._empty.is_set():
             self._empty = anyio.Event()
         self._changed.set()
-        return 0
 
     async def emptied(self) -> None:
         await self._empty.wait()
@@ -113,6 +122,7 @@ class _Queue:
             event = self._waiting.popleft()
             reason = await self._offer(event)
             if reason is not None:
+                self._lost()
                 # not tried again: what comes next says how many went before
                 lost = 1 + event.missed
                 if self._waiting:

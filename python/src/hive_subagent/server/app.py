@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
@@ -27,6 +27,7 @@ from hive_subagent.server.guards import (
     TokenHoldersOnly,
 )
 from hive_subagent.server.http_messages import Messages, PostOnly, Streams
+from hive_subagent.server.metrics import PATH as METRICS
 from hive_subagent.server.operator_socket import NamesAgent, NoPages
 from hive_subagent.server.request_bodies import OneAtATime, WholeBodies
 
@@ -54,6 +55,7 @@ def build_apps(
     knows_token: Callable[[str], bool],
     health: Callable[[], Health],
     services: Services,
+    metrics: Callable[[Request], Awaitable[Response]],
     auth_token: str | None,
     local: LocalNames,
     streams: Streams,
@@ -62,6 +64,9 @@ def build_apps(
     agent_name = services.settings.agent_name
     agent_app: ASGIApp = _mountable(agent, streams, lambda app: WholeBodies(app, limit=BODY_LIMIT))
     api = build_api(endpoints(services), services.journal, body_limit=BODY_LIMIT)
+
+    # an app, as the guard in front of it takes one
+    figures = Starlette(routes=[Route(METRICS, metrics, methods=["GET"])])
 
     def for_owner(app: ASGIApp) -> ASGIApp:
         return app if auth_token is None else OwnerOnly(app, auth_token)
@@ -88,6 +93,7 @@ def build_apps(
             Route("/healthz", healthz, methods=["GET"]),
             Mount("/signal/{token}", app=signal_app),
             Mount(PREFIX, app=for_owner(RightAgentOnly(api, agent_name) if agent_name else api)),
+            Route(METRICS, for_owner(figures)),
             Mount("/", app=for_owner(agent_app)),
         ],
         middleware=[Middleware(LocalOnly, local=local)],
@@ -97,6 +103,7 @@ def build_apps(
         routes=[
             Route("/healthz", healthz, methods=["GET"]),
             Mount(PREFIX, app=api),
+            Route(METRICS, figures),
             Mount("/", app=NamesAgent(agent_app, agent_name) if agent_name else agent_app),
         ],
         middleware=[Middleware(NoPages)],

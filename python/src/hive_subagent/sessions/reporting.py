@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hive_subagent.claude.background import Background
 from hive_subagent.claude.process import RunningClaude
+from hive_subagent.claude.stream import Batch
 from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.messages.sessions import ended
 from hive_subagent.models.events import BackgroundChanged, TurnBegan
@@ -150,7 +151,12 @@ class Changes:
 
     def follow(self, claude: RunningClaude) -> None:
         """Look after each batch of lines that claude prints."""
-        claude.conversation.stream.follow(lambda batch: self._look(claude.conversation.background))
+
+        def look(batch: Batch) -> None:
+            self._events.count_bytes(batch.size)
+            self._look(claude.conversation.background)
+
+        claude.conversation.stream.follow(look)
 
     def _look(self, background: Background) -> None:
         run, record = self._session.run, self._session.record
