@@ -119,6 +119,23 @@ def test_a_running_subagent_is_told_something(daemon: Daemon) -> None:
     assert hive(daemon, "interrupt", "--force", "told").returncode == 0
 
 
+def test_notices_say_whether_they_were_delivered(daemon: Daemon) -> None:
+    hive(daemon, "run", "-q", "--name", "noted", ANSWER)
+    lines = [line for line in hive(daemon, "notices").stdout.splitlines() if "noted" in line]
+    assert len(lines) == 1
+    assert lines[0].split()[0] in ("owed", "delivered")
+    assert "finished noted: Subagent `noted` finished its turn." in lines[0]
+
+
+def test_doctor_names_what_is_wrong_and_what_to_do(daemon: Daemon) -> None:
+    """Issue 13, 2: the stand-in needs no login, and yet no claude would work without one."""
+    done = hive(daemon, "doctor")
+    assert done.returncode == 1
+    assert "FAIL claude_login" in done.stdout
+    assert "/login" in done.stdout
+    assert "ok   claude: " in done.stdout
+
+
 @pytest.mark.parametrize("form", ["json", "yaml"])
 def test_a_delegation_is_read_from_a_file(daemon: Daemon, form: str) -> None:
     """Issue 13, 2."""

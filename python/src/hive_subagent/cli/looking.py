@@ -122,16 +122,19 @@ def notices(
 ) -> None:
     """List the notices that are owed, and the last ones that were delivered."""
     client = client_of(context)
-    seen: set[str] = set()
+    seen: set[tuple[str, str]] = set()
     while True:
         found = client.get("/notices")
         if as_json and not follow:
             print_json(found)
             return
-        for one in found["notices"]:
-            if one["id"] not in seen:
-                seen.add(one["id"])
-                print(show.notice(one), flush=True)
+        # oldest first; of an owed one the text may not be readable now
+        delivered = [("delivered", one) for one in reversed(found["delivered"])]
+        owed = [("owed", one["notice"] or one) for one in found["owed"]]
+        for state, one in delivered + owed:
+            if (state, one["id"]) not in seen:
+                seen.add((state, one["id"]))
+                print(f"{state:9} {show.notice(one)}", flush=True)
         if not follow:
             return
         time.sleep(LOOK_S)
