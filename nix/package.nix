@@ -3,6 +3,7 @@
   buildPythonApplication,
   hatchling,
   anyio,
+  httpx2,
   mcp,
   msgspec,
   prometheus-client,
@@ -54,6 +55,7 @@ buildPythonApplication {
 
   dependencies = [
     anyio
+    httpx2
     mcp
     msgspec
     prometheus-client

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from support.hung import hung_file_system
 
 from hive_subagent.errors import ConfigurationError
-from hive_subagent.outbox.sinks import DirSink, NotAccepted, UnixSink, encode_notice, parse_sink
+from hive_subagent.outbox.sink_entries import parse_sink
+from hive_subagent.outbox.sinks import DirSink, NotAccepted, UnixSink, encode_notice
 from hive_subagent.system import blocking
 from outbox.owners import Owner, make_notice
 

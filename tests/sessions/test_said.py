@@ -17,6 +17,7 @@ from hive_subagent.messages.refusals import missed
 from hive_subagent.models.session import ProcessInfo, SessionView, State, StopReason
 from hive_subagent.sessions.checks import BRIEF_LIMIT
 from hive_subagent.sessions.options import Options
+from hive_subagent.settings import Settings
 
 
 async def test_a_brief_can_be_given_as_it_is(daemon: Daemon) -> None:
@@ -44,12 +45,12 @@ async def test_a_brief_is_given_once(home: House) -> None:
 
 def test_what_is_said_of_notices_is_true_for_the_configuration() -> None:
     """Issue 9, 27: no sink is known to reach the model that called."""
-    assert "file for the operator" in notices_go(["dir:/var/lib/x/todos"])
-    both = notices_go(["unix:/run/todo.sock", "dir:/var/lib/x/todos"])
+    assert "file for the operator" in notices_go(["dir"])
+    both = notices_go(["unix", "dir"])
     assert "operator's sinks (unix, dir)" in both
     assert notices_go([]) == "nothing else tells you."
-    for told in (both, notices_go(["dir:/var/lib/x/todos"])):
-        assert "/" not in told, "a name and no path"
+    entries = Settings(todo_sinks=["unix:/run/todo.sock", {"url": "https://hook/x"}, "unix:/r"])
+    assert entries.sink_kinds == ["unix", "https"], "kinds, and no path"
 
 
 async def test_whoever_starts_or_continues_is_told_to_wait(daemon: Daemon) -> None:

@@ -13,7 +13,7 @@ from support.daemon import Daemon
 from support.unusable import run
 
 from hive_subagent.errors import ConfigurationError
-from hive_subagent.outbox.sinks import parse_sink
+from hive_subagent.outbox.sink_entries import parse_sink
 from hive_subagent.settings import ENV_PREFIX, Settings, load
 from hive_subagent.system import operator_input
 

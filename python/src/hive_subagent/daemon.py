@@ -36,7 +36,7 @@ from hive_subagent.outbox.event_feed import EventFeed
 from hive_subagent.outbox.event_journal import EventJournal
 from hive_subagent.outbox.outbox import Outbox
 from hive_subagent.outbox.owed_files import identities_in
-from hive_subagent.outbox.sinks import parse_sink
+from hive_subagent.outbox.sink_entries import parse_sink
 from hive_subagent.server.api.doctor import Doctor
 from hive_subagent.server.api.routes import Services
 from hive_subagent.server.app import build_apps
@@ -152,13 +152,13 @@ async def serve(settings: Settings) -> None:
         auth_token = read_token(settings.auth_token_file, host=listener.host)
         servers = read_servers(settings.mcp_servers_file)
         roles = read_roles(settings.roles_dir)
-        sinks = [parse_sink(text) for text in settings.sinks]
         identity = state_identity(settings.state_dir, in_use=identities_in(settings.state_dir))
         containment = Containment.create(
             identity=identity,
             memory_max=settings.memory_max,
             claim_strays=True,
         )
+        sinks = [parse_sink(entry, enclose=containment.open) for entry in settings.sinks]
         containment.start()
         try:
             for process in await containment.sweep_leftovers():

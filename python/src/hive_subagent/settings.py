@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import (
-    AfterValidator,
-    BeforeValidator,
     Field,
     ValidationError,
     ValidationInfo,
@@ -32,52 +29,27 @@ from pydantic_settings import (
 
 from hive_subagent.errors import ConfigurationError
 from hive_subagent.permissions import PermissionMode, Permissions
+from hive_subagent.setting_types import (
+    AbsolutePath,
+    AgentName,
+    Depth,
+    HostName,
+    Seconds,
+    SinkEntry,
+    Size,
+    UrlEntry,
+)
 from hive_subagent.system import operator_input
 from hive_subagent.system.operator_input import (
     absolute_path,
     first_set,
     is_blank,
-    parse_size,
     read_given,
     set_variables,
 )
 
 ENV_PREFIX = operator_input.PREFIX
 _CONFIG_DIR = "CLAUDE_CONFIG_DIR"
-
-
-def _path(value: object) -> object:
-    # before pydantic makes a path of it: a blank one would become the working directory
-    return absolute_path(value) if isinstance(value, str | os.PathLike) else value
-
-
-AbsolutePath = Annotated[Path, BeforeValidator(_path)]
-Size = Annotated[int, BeforeValidator(parse_size)]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-
-
-def _depth(depth: int) -> int:
-    if depth not in (0, 1):
-        raise ValueError("children of children are not served: set 1, or 0 for no delegation")
-    return depth
-
-
-_HOST_NAME = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_-][a-z0-9._-]*)(:[0-9]{1,5})?", re.ASCII)
-
-
-def _host_name(name: str) -> str:
-    # no pattern: one that matches everything is as good as no check
-    if not _HOST_NAME.fullmatch(name.lower()):
-        raise ValueError(
-            f"{name[:200]!r} is no host name; write it as a client does, such as"
-            ' "agent.example" or "agent.example:8443"'
-        )
-    return name.lower()
-
-
-HostName = Annotated[str, AfterValidator(_host_name)]
-# what fits into a header and is shown in a sentence
-AgentName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
 def _default_config_dir() -> Path:
@@ -108,7 +80,7 @@ class Settings(BaseSettings):
     state_dir: AbsolutePath = Field(default_factory=_default_state_dir)
     runtime_dir: AbsolutePath | None = None
     mcp_servers_file: AbsolutePath | None = None
-    todo_sinks: list[str] | None = None
+    todo_sinks: list[SinkEntry] | None = None
     auth_token_file: AbsolutePath | None = None
     default_model: str | None = None
     permission_mode: PermissionMode = "bypassPermissions"
@@ -130,7 +102,7 @@ class Settings(BaseSettings):
     max_running: Annotated[int, Field(ge=1)] = 8
     default_max_turns: Annotated[int, Field(ge=1)] = 5
     roles_dir: AbsolutePath | None = None
-    max_depth: Annotated[int, AfterValidator(_depth)] = 1
+    max_depth: Depth = 1
 
     @classmethod
     def settings_customise_sources(
@@ -187,11 +159,17 @@ class Settings(BaseSettings):
         return self.claude_config_dir if given or first_set(os.environ, _CONFIG_DIR) else None
 
     @property
-    def sinks(self) -> list[str]:
-        """Where notices go: `dir:PATH` or `unix:PATH`."""
+    def sinks(self) -> Sequence[str | UrlEntry]:
+        """Where notices go, as `outbox.sink_entries` reads it."""
         if self.todo_sinks is None:
             return [f"dir:{self.state_dir / 'todos'}"]
         return self.todo_sinks
+
+    @property
+    def sink_kinds(self) -> list[str]:
+        """The kinds of those places, `dir` or `https`; no more of them is for a model to read."""
+        places = (sink if isinstance(sink, str) else sink.url for sink in self.sinks)
+        return list(dict.fromkeys(place.partition(":")[0] for place in places))
 
     @property
     def runtime(self) -> Path:

@@ -140,7 +140,7 @@ class DelegationService:
             wait_policy=wait_policy,
             timeout_s=max(timeouts),
         )
-        return reply, accepted(reply, notices_go(self._settings.sinks))
+        return reply, accepted(reply, notices_go(self._settings.sink_kinds))
 
     def _check(self, tasks: Sequence[Task]) -> None:
         self._service.check_serving()

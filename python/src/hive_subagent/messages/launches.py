@@ -9,12 +9,11 @@ from hive_subagent.models.replies import StartReply
 from hive_subagent.models.session import SessionView, State
 
 
-def notices_go(sinks: Sequence[str]) -> str:
-    """Where the notice of an ending goes, as the caller reads it.
+def notices_go(kinds: Sequence[str]) -> str:
+    """Where the notice of an ending goes, as the caller reads it; `kinds` are those of the sinks.
 
     No sink is known to reach the caller, and a directory reaches nobody by itself.
     """
-    kinds = dict.fromkeys(sink.partition(":")[0] for sink in sinks)
     if not kinds:
         return "nothing else tells you."
     if set(kinds) == {"dir"}:

@@ -1,7 +1,7 @@
-"""Where notices go: a directory, or a socket that says yes.
+"""Where notices go: what a sink is, and those that are a directory or a socket.
 
-A new sink is a class as `PlacedSink` says, and a line in `_KINDS`; docs/contributing/recipes.md has
-an example.
+A new sink is a class as `PlacedSink` says, and a line in `sink_entries._KINDS`;
+docs/contributing/recipes.md has an example.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from typing import Protocol
 
 import anyio
 
-from hive_subagent.errors import ConfigurationError, Refused, SubagentError
+from hive_subagent.errors import Refused, SubagentError
 from hive_subagent.models.notices import Notice
 from hive_subagent.system.blocking import in_thread
-from hive_subagent.system.operator_input import absolute_path
 from hive_subagent.system.private_files import write_private
 
 ANSWER_TIMEOUT_S = 10.0
 LONGEST_ANSWER = 65536
-LONGEST_SOCKET_PATH = 107  # bytes: sun_path of the kernel, less its terminator
 
 
 class NotAccepted(SubagentError):
@@ -170,37 +168,3 @@ def _says_ok(answer: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(said, dict) and said.get("ok") is True
-
-
-class _MakesSink(Protocol):
-    def __call__(self, path: Path, *, events: bool) -> PlacedSink: ...
-
-
-_KINDS: dict[str, _MakesSink] = {"dir": DirSink, "unix": UnixSink}
-
-
-def parse_sink(text: str) -> PlacedSink:
-    """The sink that one entry of `todo_sinks` means, such as `dir:PATH` or `unix:PATH`.
-
-    `~` and relative paths are made absolute. `?events=1` asks for events beside the notices.
-    Raises ConfigurationError that names the entry.
-    """
-
-    def wrong(what: str) -> ConfigurationError:
-        return ConfigurationError(f"todo_sinks: {text!r}{what}", name="todo_sinks")
-
-    kind, colon, rest = text.partition(":")
-    place, _, options = rest.partition("?")
-    if kind not in _KINDS or not colon:
-        raise wrong(f" is neither {' nor '.join(f'{known}:PATH' for known in _KINDS)}")
-    if options not in ("", "events=0", "events=1"):
-        raise wrong(f": option {options!r} is unknown; write events=1 or nothing")
-    if not place or "\0" in place:
-        raise wrong(f" has no usable path; write {kind}:PATH")
-    try:
-        path = absolute_path(place)
-    except ValueError as error:
-        raise wrong(f": {error}") from None
-    if kind == "unix" and len(os.fsencode(path)) > LONGEST_SOCKET_PATH:
-        raise wrong(f": a socket path has at most {LONGEST_SOCKET_PATH} bytes; move the socket")
-    return _KINDS[kind](path, events=options == "events=1")

@@ -78,7 +78,7 @@ class SessionService:
         record = SessionRecord(name=name, session_id=session_id, dir=str(directory), ours=True)
         launch = self._prepare.new(record, message, options, brief + READER_NOTE.encode())
         reply, begun = await self._executor.launch(launch)
-        notice = launches.notices_go(self._settings.sinks)
+        notice = launches.notices_go(self._settings.sink_kinds)
         return reply, launches.started(reply, begun=begun, notice=notice)
 
     async def continue_(
@@ -105,7 +105,7 @@ class SessionService:
         launch, known = self._prepare.resumed(name, directory, prompt, options)
         reply, begun = await self._executor.launch(launch)
         before = ended_view(known)
-        notice = launches.notices_go(self._settings.sinks)
+        notice = launches.notices_go(self._settings.sink_kinds)
         return reply, launches.continued(
             reply, before=before, begun=begun, notice=notice, which=which
         )
