@@ -12,6 +12,29 @@ let
   size = import ./size.nix { inherit lib; };
   json = pkgs.formats.json { };
 
+  sink = types.strMatching "(dir|exec|unix):/.+|https?://.+";
+  urlSink = types.submodule {
+    options = {
+      url = mkOption {
+        type = types.strMatching "https?://.+";
+        example = "https://hooks.example/agent";
+        description = "Where each notice is sent by POST. It stands in the store: no secret.";
+      };
+      secret_file = mkOption {
+        # no path, which would be copied to the store
+        type = types.nullOr (types.strMatching "/.+");
+        default = null;
+        example = "/run/secrets/hook";
+        description = "File with the secret that signs each notice; the daemon's user reads it.";
+      };
+      events = mkOption {
+        type = types.bool;
+        default = false;
+        description = "Whether it is told of the beginning and the end of each run too.";
+      };
+    };
+  };
+
   # the options below that are a setting of the daemon by another name
   fromOptions = {
     claude_bin = lib.getExe cfg.claudePackage;
@@ -140,12 +163,22 @@ in
       '';
     };
     todoSinks = mkOption {
-      type = types.nullOr (types.listOf (types.strMatching "(dir|unix):/.+"));
+      type = types.nullOr (types.listOf (types.either sink urlSink));
       default = null;
-      example = [ "unix:/run/hyperhive/todo.sock" ];
+      example = lib.literalExpression ''
+        [
+          "unix:/run/hyperhive/todo.sock"
+          "exec:''${pkgs.writeShellScript "on-notice" "jq -r .text >>/var/log/agent/notices"}"
+          {
+            url = "https://hooks.example/agent";
+            secret_file = "/run/secrets/hook";
+          }
+        ]
+      '';
       description = ''
-        Where notices go; null is `todos` in the daemon's state directory. A sink that ends in
-        `?events=1` is told of the beginning and the end of each run too.
+        Where notices go; null is `todos` in the daemon's state directory. A directory, a socket or
+        a program that ends in `?events=1` is told of the beginning and the end of each run too.
+        A program runs in the daemon's unit, as its user.
       '';
     };
     roles = mkOption {

@@ -169,7 +169,7 @@ async def test_a_program_that_others_could_change_is_never_run(
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_folder_in_which_others_could_replace_the_program_is_refused(
+async def test_a_folder_in_which_others_could_replace_the_program_is_refused(
     tmp_path: Path, containment: Containment
 ) -> None:
     path = program(tmp_path, "exit 0")
@@ -193,7 +193,7 @@ def test_a_folder_in_which_others_could_replace_the_program_is_refused(
         ("exec:/bin/true?events=2", "write events=1 or nothing"),
     ],
 )
-def test_a_wrong_program_is_one_line_that_names_the_entry(
+async def test_a_wrong_program_is_one_line_that_names_the_entry(
     containment: Containment, text: str, reason: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=reason) as caught:
@@ -202,6 +202,6 @@ def test_a_wrong_program_is_one_line_that_names_the_entry(
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_a_program_can_ask_for_events(containment: Containment) -> None:
+async def test_a_program_can_ask_for_events(containment: Containment) -> None:
     path = os.path.realpath(sys.executable) if os.geteuid() else "/bin/true"
     assert parse_sink(f"exec:{path}?events=1", enclose=containment.open).events

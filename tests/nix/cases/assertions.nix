@@ -413,14 +413,35 @@ in
     ];
   };
 
-  "test a sink that is neither a directory nor a socket does not evaluate" = {
+  "test a sink of no known kind, or with a secret that Nix would copy, does not evaluate" = {
     expr =
-      (builtins.tryEval (
-        evaluate.daemon (scout {
-          hyperhive.subagent.todoSinks = [ "http://127.0.0.1/" ];
-        })
-      )).success;
-    expected = false;
+      map
+        (
+          sink:
+          let
+            daemon = evaluate.daemon (scout {
+              hyperhive.subagent.todoSinks = [ sink ];
+            });
+          in
+          (builtins.tryEval (builtins.deepSeq daemon true)).success
+        )
+        [
+          "smoke:/signals"
+          "exec:notify"
+          "ftp://127.0.0.1/"
+          { url = "ftp://127.0.0.1/"; }
+          {
+            url = "https://127.0.0.1/";
+            secret_file = ./settings.nix;
+          }
+        ];
+    expected = [
+      false
+      false
+      false
+      false
+      false
+    ];
   };
   "test a size that systemd would not read does not evaluate" = {
     expr =

@@ -23,6 +23,12 @@ in
       todoSinks = [
         "dir:/t"
         "unix:/s"
+        "exec:/nix/store/x-notify"
+        "https://hooks.example/agent?x=1"
+        {
+          url = "http://127.0.0.1:9000/";
+          secret_file = "/run/secrets/hook";
+        }
       ];
     };
     expected = {
@@ -33,6 +39,13 @@ in
       todo_sinks = [
         "dir:/t"
         "unix:/s"
+        "exec:/nix/store/x-notify"
+        "https://hooks.example/agent?x=1"
+        {
+          url = "http://127.0.0.1:9000/";
+          secret_file = "/run/secrets/hook";
+          events = false;
+        }
       ];
     };
   };

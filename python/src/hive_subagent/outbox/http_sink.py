@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import logging
 import ssl
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
@@ -30,6 +31,10 @@ TIMEOUT_S = 30.0
 
 SIGNATURE = "X-Hive-Signature-256"
 LONGEST_SECRET = 4096
+
+# they log each request with its URL
+for _name in ("httpx2", "httpcore2"):
+    logging.getLogger(_name).setLevel(logging.WARNING)
 
 # answers that say nothing of this one notice: the others would get the same
 _NOT_THIS_NOTICE = (401, 403, 404, 405, 407, 408, 410, 421, 425, 429, 502, 503, 504)
