@@ -41,7 +41,8 @@ class Receiver:
                     self.send_header(name, value)
                 self.end_headers()
 
-            do_GET = do_POST
+            def do_GET(self) -> None:
+                self.do_POST()
 
             def log_message(self, format: str, *args: object) -> None:
                 pass

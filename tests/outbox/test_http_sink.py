@@ -157,19 +157,26 @@ async def test_a_proxy_that_cannot_be_used_is_named_without_its_password(
     assert "hidden" not in str(caught.value)
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And one that SSL_CERT_FILE names is not."""
+def make_certificate(tmp_path: Path) -> None:
     made = subprocess.run(
-        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
-        " -subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout key -out cert".split(),  # noqa: SIM905
+        [
+            *("openssl", "req", "-x509", "-nodes", "-days", "2", "-keyout", "key", "-out", "cert"),
+            *("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
+            *("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"),
+        ],
         cwd=tmp_path,
         capture_output=True,
         check=False,
     )
     if made.returncode != 0:
         pytest.skip("openssl cannot make a certificate here")
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one that SSL_CERT_FILE names is not."""
+    make_certificate(tmp_path)
     with Receiver() as receiver:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(tmp_path / "cert", tmp_path / "key")
