@@ -38,8 +38,8 @@ def program(folder: Path, body: str, *, name: str = "take", mode: int = 0o755) -
     return path
 
 
-def sink_of(path: Path, containment: Containment, **options: float) -> ExecSink:
-    return ExecSink(path, containment.open, **options)
+def sink_of(path: Path, containment: Containment, timeout_s: float = 30) -> ExecSink:
+    return ExecSink(path, containment.open, timeout_s=timeout_s)
 
 
 def is_alive(pid: int) -> bool:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from support.daemon import Daemon
+from support.owed import last_entry
 from support.processes import until
 from support.proxy import Proxy
 from support.stub import script, text
@@ -253,7 +254,13 @@ async def test_a_daemon_delivers_to_both_new_sinks_and_again_after_a_restart(
     receiver.answer = lambda request: (503, {})
     world.start()
     name = (await world.run(script(text("done"))))["name"]
-    await until(lambda: (world.root / "taken").exists() and len(receiver.received) >= 3)
+
+    def has_program_taken_it() -> bool:
+        """As written down: what a crash comes before is delivered again."""
+        (file,) = (world.state_dir / "owed").glob("*.json")
+        return f"exec:{take}" in last_entry(file.read_bytes()).get("accepted", [])
+
+    await until(lambda: has_program_taken_it() and len(receiver.received) >= 3)
     world.kill()
     assert world.owed() == [name]
     receiver.answer = lambda request: (200, {})

@@ -17,6 +17,7 @@ from hive_subagent.messages.refusals import missed
 from hive_subagent.models.session import ProcessInfo, SessionView, State, StopReason
 from hive_subagent.sessions.checks import BRIEF_LIMIT
 from hive_subagent.sessions.options import Options
+from hive_subagent.setting_types import UrlEntry
 from hive_subagent.settings import Settings
 
 
@@ -49,7 +50,9 @@ def test_what_is_said_of_notices_is_true_for_the_configuration() -> None:
     both = notices_go(["unix", "dir"])
     assert "operator's sinks (unix, dir)" in both
     assert notices_go([]) == "nothing else tells you."
-    entries = Settings(todo_sinks=["unix:/run/todo.sock", {"url": "https://hook/x"}, "unix:/r"])
+    entries = Settings(
+        todo_sinks=["unix:/run/todo.sock", UrlEntry(url="https://hook/x"), "unix:/r"]
+    )
     assert entries.sink_kinds == ["unix", "https"], "kinds, and no path"
 
 
