@@ -46,6 +46,31 @@ def test_a_session_is_found_by_its_name_with_its_brief(
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
 
 
+def test_a_brief_is_on_the_disk_once_its_record_is_with_each_name_flushed_once(
+    records: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder that holds a brief is flushed with its record and not before (issue 12, 13)."""
+    made = record()
+    folder = tmp_path / "state" / "sessions" / made.session_id
+    flushed: list[tuple[Path, frozenset[str]]] = []
+
+    def note(descriptor: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        flushed.append((path, frozenset(os.listdir(path)) if path.is_dir() else frozenset()))
+
+    monkeypatch.setattr(os, "fsync", note)
+    records.save_brief(made.session_id, b"the brief")
+    assert [path.name.startswith(".brief.md.") for path, _ in flushed] == [True]
+    records.save(made)
+    directories = [(path, set(names)) for path, names in flushed if path.is_dir()]
+    assert directories == [
+        (folder, {"brief.md", "record.json"}),
+        (folder.parent, {made.session_id}),
+        (tmp_path / "state" / "names", {"lint"}),
+    ]
+    assert len(flushed) == 6
+
+
 def test_what_is_forgotten_is_gone_and_nothing_else(
     records: SessionStore, kept: SessionRecord
 ) -> None:

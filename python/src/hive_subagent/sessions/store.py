@@ -106,7 +106,7 @@ class SessionStore:
             return
         file = self._folder(record.session_id) / "record.json"
         is_new = not os.path.exists(file)  # Path.exists raises an error of the disk
-        self._write(file, record.model_dump_json().encode(), in_new_folder=is_new)
+        self._write(file, record.model_dump_json().encode(), folders=2 if is_new else 1)
         if not self._means(record.name, record.session_id):
             self._write(self._names / record.name, record.session_id.encode())
         for session_id, (held, saved) in list(self._unsaved.items()):
@@ -152,7 +152,8 @@ class SessionStore:
         """
         path = self._folder(session_id) / "brief.md"
         try:
-            self._write(path, brief)
+            # its folder is flushed with the record, which alone leads to it
+            self._write(path, brief, folders=0)
         except SubagentError:
             self.forget(session_id)
             raise
@@ -167,11 +168,11 @@ class SessionStore:
         self._write(path, content)
         return path
 
-    def _write(self, path: Path, content: bytes, *, in_new_folder: bool = False) -> None:
+    def _write(self, path: Path, content: bytes, *, folders: int = 1) -> None:
         try:
             private_directory(path.parent)
-            write_private(path, content, durable=True)
-            if in_new_folder:
+            write_private(path, content, durable=True, name_later=folders == 0)
+            if folders > 1:
                 sync_directory(path.parent.parent)
         except ConfigurationError as error:
             raise Refused(str(error), kind="failed", path=error.path) from None

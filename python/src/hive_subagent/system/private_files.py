@@ -145,9 +145,12 @@ def make_ours(descriptor: int, path: Path) -> None:
         os.fchmod(descriptor, 0o600)
 
 
-def write_private(path: Path, content: bytes, *, durable: bool = False) -> None:
+def write_private(
+    path: Path, content: bytes, *, durable: bool = False, name_later: bool = False
+) -> None:
     """Replace `path` (0600) whole or not at all; a link there is replaced, not followed.
 
+    `name_later`: the caller flushes the directory when it writes there what leads to this file.
     Raises OSError, and then `path` is as it was; only where flushing the directory failed is it
     replaced already, for as long as the machine runs.
     """
@@ -163,7 +166,7 @@ def write_private(path: Path, content: bytes, *, durable: bool = False) -> None:
         with suppress(OSError):
             os.unlink(draft)
         raise
-    if durable:
+    if durable and not name_later:
         sync_directory(path.parent)
 
 
