@@ -38,7 +38,7 @@ def test_what_is_right_is_told_with_its_figures(world: Daemon) -> None:
     assert found[f"sink dir:{world.state_dir}/todos"]["ok"]
     assert "MiB free" in found["state_dir_space"]["detail"]
     form = found["containment"]
-    assert ("cgroup" in form["detail"]) == form["ok"]
+    assert form["detail"].startswith("a cgroup for each run") == form["ok"]
     assert "sk-secret" not in str(found)
 
 

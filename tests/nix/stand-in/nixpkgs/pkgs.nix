@@ -52,6 +52,7 @@ let
           "jsonschema"
           "msgspec"
           "opentelemetry-api"
+          "prometheus-client"
           "pydantic"
           "pydantic-settings"
           "pytest-xdist"
