@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,7 +37,8 @@ class Reader:
             (root / folder).mkdir()
         changes = {PORT: str(unused_port())}
         # pip would fetch the dependencies from an index
-        changes[INSTALL] = f"ln -s '{programs.ours('hive-subagent-daemon')}' ~/hive/bin/"
+        installed = [str(programs.ours(name)) for name in ("hive-subagent-daemon", "hive-subagent")]
+        changes[INSTALL] = f"ln -s {shlex.join(installed)} ~/hive/bin/"
         if not (ROOT / ".venv").exists():
             # in a Nix build the programs are on PATH, and nothing can be installed
             changes["make demo"] = "hive-subagent-demo"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -11,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import processes
+from support import processes, programs
 from support.daemon import Daemon
-from support.stub import REACHED, script, text
+from support.stub import REACHED, STUB, script, text
 
 from docs.pages import ROOT, blocks
 from hive_subagent.delegation.roles import read_roles
@@ -201,6 +202,28 @@ def test_the_configuration_of_the_unit_can_be_used() -> None:
     assert Settings(**given).max_running == given["max_running"]
 
 
+def test_claude_code_gets_the_tools_by_the_bridge(world: Daemon) -> None:
+    world.start()
+    turn = script({"mcp": "subagent/status", "args": {}}, text("done"))
+    options = ["-p", "--verbose", "--output-format=stream-json", "--allowedTools=mcp__subagent"]
+    done = subprocess.run(
+        [str(STUB), *options, "--mcp-config", str(EXAMPLES / "mcp.json")],
+        input=turn,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=world.work_dir,
+        env={
+            **world.base_environment,
+            "PATH": f"{programs.ours('hive-subagent').parent}:{os.environ['PATH']}",
+            "HIVE_SUBAGENT_SOCKET": str(world.runtime_dir / "operator.sock"),
+            "CLAUDE_CONFIG_DIR": str(world.claude_dir),
+        },
+        timeout=60,
+    )
+    assert "No subagent" in done.stdout, done.stdout
+
+
 def test_claude_code_gets_the_token_under_the_name_that_every_page_uses() -> None:
     """Issue 12, 9: the variable had three names."""
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*")]
@@ -211,4 +234,4 @@ def test_claude_code_gets_the_token_under_the_name_that_every_page_uses() -> Non
         for name in re.findall(r"\b(?:HYPERHIVE_|HIVE_)?(?:SUBAGENT_)?TOKEN\b", page.read_text())
     }
     assert named - {"TOKEN"} == {"HYPERHIVE_SUBAGENT_TOKEN"}
-    assert "Bearer ${HYPERHIVE_SUBAGENT_TOKEN}" in (EXAMPLES / "mcp.json").read_text()
+    assert "Bearer ${HYPERHIVE_SUBAGENT_TOKEN}" in (EXAMPLES / "mcp-http.json").read_text()

@@ -18,6 +18,7 @@ RUN = {
     "docs/contributing/recipes.md": "tests/docs/test_recipes.py",
     "docs/how-to/be-told.md": "tests/docs/test_howto.py",
     "docs/reference/api.md": "tests/docs/test_api.py",
+    "docs/reference/http.md": "tests/e2e/test_environments.py",
     "docs/how-to/install-skills.md": "tests/docs/test_howto.py",
     "docs/how-to/intervene.md": "tests/docs/test_howto.py",
     "docs/how-to/upgrade.md": "tests/docs/test_tutorial.py",
@@ -46,7 +47,8 @@ NOT_RUN = {
         "it removes units and the account's state",
     ],
     "docs/how-to/intervene.md": [
-        "a name and a text of your own; tests/intervention/test_howto.py runs the script"
+        "three words to a subagent of your own; tests/cli/test_commands.py does the same",
+        "a name and a text of your own; tests/intervention/test_howto.py runs the script",
     ],
     "docs/how-to/operate-on-nixos.md": [
         "needs NixOS; the VM scenarios do the same",

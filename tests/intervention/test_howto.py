@@ -40,7 +40,7 @@ async def test_the_shells_words_arrive(daemon: Daemon) -> None:
     gate, does = gated(daemon, text("never said"))
     await daemon.begin(does, "lint")
     await daemon.in_tool("lint")
-    done = await run(daemon, "/bin/sh", "-ec", block("sh"))
+    done = await run(daemon, "/bin/sh", "-ec", block("sh", 1))
     assert done.returncode == 0, done.stderr
     channel = daemon.runtime_dir / "channels" / "lint"
     await processes.until(lambda: not list(channel.glob("_*")), "the files to be taken")
@@ -57,7 +57,7 @@ async def test_the_shells_words_arrive(daemon: Daemon) -> None:
 
 def test_the_shell_finds_the_daemon_where_it_is_by_default(tmp_path: Path) -> None:
     """As root and in cron there is no XDG_RUNTIME_DIR."""
-    finds = block("sh").partition("\nsay()")[0] + '\nprintf %s "$channel"'
+    finds = block("sh", 1).partition("\nsay()")[0] + '\nprintf %s "$channel"'
 
     def found(**environment: str) -> subprocess.CompletedProcess[str]:
         given = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **environment}
@@ -104,7 +104,7 @@ async def test_twenty_writers_of_one_file_lose_no_word(daemon: Daemon) -> None:
     name = await daemon.begin(does)
     await daemon.in_tool(name)
     channel = daemon.runtime_dir / "channels" / name
-    written = f"channel={channel}\n{block('sh', 2)}\nsay _intervene.txt"
+    written = f"channel={channel}\n{block("sh", 3)}\nsay _intervene.txt"
     async with anyio.create_task_group() as writers:
         for number in range(20):
             writers.start_soon(run, daemon, "/bin/sh", "-ec", f"{written} 'word {number};'")

@@ -10,10 +10,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from support import processes
+from support import processes, programs
 from support.daemon import PROGRAM, Daemon
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+OVER_HTTP = ROOT / "docs" / "reference" / "http.md"
 INSTALL = "~/hive/bin/pip install ./python"
 INSTALL_S = 120.0
 ADDRESS = "http://127.0.0.1:8717/"
@@ -29,24 +31,37 @@ def serving() -> str:
     """The commands that install and start the daemon.
 
     One of them is replaced: `pip install` would fetch the dependencies from an index. In its place
-    comes a link to the program of the environment that runs the tests, which `make setup` installed
+    come links to the programs of the environment that runs the tests, which `make setup` installed
     with the same pip from the same folder.
     """
     commands = "\n".join(blocks()[0])
     assert commands.count(INSTALL) == 1
-    return commands.replace(INSTALL, f"ln -s {shlex.quote(str(PROGRAM))} ~/hive/bin/")
+    installed = shlex.join([str(PROGRAM), str(programs.ours("hive-subagent"))])
+    return commands.replace(INSTALL, f"ln -s {installed} ~/hive/bin/")
 
 
-def owning(url: str, *arguments: str) -> str:
-    """The commands that tell the agent's Claude Code of the daemon, and run it.
+def owning(*arguments: str) -> str:
+    """The commands that connect the agent's Claude Code to the daemon, and run it.
 
-    The port is another one, since daemons of several tests run side by side, and `claude` gets the
-    arguments, since without a terminal it has to be told `-p`.
+    `claude` gets the arguments, since without a terminal it needs `-p`.
     """
-    lines = "\n".join(blocks()[1])
+    return _with(arguments, "\n".join(blocks()[1]))
+
+
+def owning_over_http(url: str, *arguments: str) -> str:
+    """The same over HTTP.
+
+    The port is another one, since daemons of several tests run side by side.
+    """
+    section = OVER_HTTP.read_text().partition("\n## Claude Code over HTTP\n")[2]
+    lines = section.partition("```sh\n")[2].partition("\n```")[0]
     assert lines.count(ADDRESS) == 1
-    assert lines.endswith(" claude --allowedTools mcp__subagent")
-    return f"{lines.replace(ADDRESS, f'{url}/')} {shlex.join(arguments)}"
+    return _with(arguments, lines.replace(ADDRESS, f"{url}/"))
+
+
+def _with(arguments: Sequence[str], commands: str) -> str:
+    assert commands.endswith("claude --allowedTools mcp__subagent")
+    return f"{commands} {shlex.join(arguments)}"
 
 
 class ReadmeDaemon(Daemon):
@@ -60,7 +75,7 @@ class ReadmeDaemon(Daemon):
         super().__init__(root)
         self.home = root / "home"
         self.state_dir = self.home / ".local" / "state" / "hive-subagent"
-        self.runtime_dir = self.state_dir / "runtime"
+        self.runtime_dir = self.home / "hive" / "run"
         self.claude_dir = self.home / ".claude"
         self.work_dir = self.home / "src"
         program = root / "bin" / "claude"
@@ -108,10 +123,10 @@ class ReadmeDaemon(Daemon):
         """The owner's token."""
         return (self.home / "hive" / "token").read_text().strip()
 
-    def own(self, prompt: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run the agent's Claude Code as README says, in `work_dir`, with a prompt on its stdin."""
+    def own(self, prompt: str, commands: str) -> subprocess.CompletedProcess[str]:
+        """Run commands that end in the agent's Claude Code, which gets a prompt on its stdin."""
         return subprocess.run(
-            ["sh", "-ec", owning(self.url, *arguments)],
+            ["sh", "-ec", commands],
             input=prompt,
             capture_output=True,
             text=True,
