@@ -104,7 +104,7 @@ async def test_twenty_writers_of_one_file_lose_no_word(daemon: Daemon) -> None:
     name = await daemon.begin(does)
     await daemon.in_tool(name)
     channel = daemon.runtime_dir / "channels" / name
-    written = f"channel={channel}\n{block("sh", 3)}\nsay _intervene.txt"
+    written = f"channel={channel}\n{block('sh', 3)}\nsay _intervene.txt"
     async with anyio.create_task_group() as writers:
         for number in range(20):
             writers.start_soon(run, daemon, "/bin/sh", "-ec", f"{written} 'word {number};'")
