@@ -117,7 +117,7 @@ def draw(colours: Colours) -> str:
             "claude -p, its tools",
         )
     d.box(355, 250, 175, 56, colours.notice, "notice", "one for each run")
-    d.box(15, 250, 165, 56, colours.box, "sinks", "a folder, a socket")
+    d.box(15, 250, 165, 56, colours.box, "sinks", "a folder, a command, …")
     d.arrow(180, 98, 343, 98)
     d.text(262, 88, "start, wait, intervene", colour=faint, size=12)
     d.arrow(345, 128, 182, 128)
