@@ -99,3 +99,10 @@ def test_the_contributors_questions_have_answers_that_are_there() -> None:
                 text += here[0].read_text() if here[0].is_file() else ""
             elif not name.startswith("make "):
                 assert re.search(rf"\b{name}\b", text), f"{name} in {answer}"
+
+
+def test_the_glossary_of_the_code_names_modules_that_are_there() -> None:
+    source = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
+    modules = re.findall(r"`([a-z_/]+\.py)` \|$", source, re.MULTILINE)
+    assert len(modules) > 10
+    assert [m for m in modules if not (ROOT / "python/src/hive_subagent" / m).exists()] == []
