@@ -24,6 +24,7 @@ from hive_subagent.models.replies import (
     WaitReply,
 )
 from hive_subagent.models.session import InterventionKind, WaitPolicy
+from hive_subagent.models.transcript import TranscriptReply
 from hive_subagent.server.mcp_server import OptionalText, PreciseServer, answering
 from hive_subagent.sessions.groups import is_group
 from hive_subagent.sessions.options import Options
@@ -168,6 +169,20 @@ def build_agent_server(
         if is_group(name):
             return await answering(service.status_of_group(name))
         return await answering(service.status(name))
+
+    @server.tool(name="transcript", annotations=IN_PLAN_MODE)
+    async def transcript(
+        name: str,
+        last: Annotated[int, Field(description="most entries, 1 to 200")] = 20,
+        before: Annotated[
+            int | None, Field(description="only entries before this position")
+        ] = None,
+        search: Annotated[
+            OptionalText, Field(description="only entries that hold this text, in any case")
+        ] = None,
+    ) -> Annotated[CallToolResult, TranscriptReply]:
+        """Show what a subagent was told, said and did: the last entries, or those before one."""
+        return await answering(service.transcript(name, last=last, before=before, search=search))
 
     @server.tool(name="interrupt")
     async def interrupt(

@@ -23,7 +23,8 @@ from hive_subagent.models.replies import (
     WaitReply,
 )
 from hive_subagent.models.session import Cause, SessionView
-from hive_subagent.sessions import checks, paths
+from hive_subagent.models.transcript import TranscriptReply
+from hive_subagent.sessions import checks, paths, transcript
 from hive_subagent.sessions.executor import Executor
 from hive_subagent.sessions.groups import cancel, find, is_group
 from hive_subagent.sessions.options import Options
@@ -113,6 +114,19 @@ class SessionService:
     async def status(self, name: str) -> tuple[SessionView, str]:
         """How one session is doing."""
         return self._status.one(name)
+
+    async def transcript(
+        self,
+        name: str,
+        *,
+        last: int = transcript.LAST,
+        before: int | None = None,
+        search: str | None = None,
+    ) -> tuple[TranscriptReply, str]:
+        """A page of what claude has written down of a session."""
+        view = self._status.view(checks.check_name(name))
+        config_dir = self._settings.claude_config_dir
+        return await transcript.read(config_dir, view, last=last, before=before, search=search)
 
     async def status_of_all(self) -> tuple[StatusReply, str]:
         """The runs of this daemon's life, as many as fit."""

@@ -53,6 +53,13 @@ class OutputRequest(Request):
     limit: Annotated[int, Field(description="bytes", ge=1, le=OUTPUT_BYTES)] = 64 * 1024
 
 
+class TranscriptRequest(Request):
+    name: Name
+    last: Annotated[int, Field(description="most entries, 1 to 200")] = 20
+    before: Annotated[int | None, Field(description="only entries before this position")] = None
+    search: Annotated[str | None, Field(description="only entries that hold this text")] = None
+
+
 class _Launch(Request):
     model: str | None = None
     goal: str | None = None

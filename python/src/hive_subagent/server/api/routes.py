@@ -23,6 +23,7 @@ from hive_subagent.models.replies import (
     WaitReply,
 )
 from hive_subagent.models.session import SessionView
+from hive_subagent.models.transcript import TranscriptReply
 from hive_subagent.outbox.event_journal import EventJournal
 from hive_subagent.outbox.outbox import Outbox
 from hive_subagent.server.api import requests
@@ -60,6 +61,11 @@ def _looking(services: Services) -> Sequence[Endpoint[Any]]:
 
     async def one(given: requests.NameRequest) -> Answer:
         return await sessions.status(given.name)
+
+    async def transcript(given: requests.TranscriptRequest) -> Answer:
+        return await sessions.transcript(
+            given.name, last=given.last, before=given.before, search=given.search
+        )
 
     async def output(given: requests.OutputRequest) -> Answer:
         name = checks.check_name(given.name)
@@ -103,6 +109,15 @@ def _looking(services: Services) -> Sequence[Endpoint[Any]]:
             gives=SessionView,
             handle=one,
             summary="How a session is doing, or how it ended and what it answered",
+        ),
+        Endpoint(
+            method="GET",
+            path="/sessions/{name}/transcript",
+            calls="transcript",
+            takes=requests.TranscriptRequest,
+            gives=TranscriptReply,
+            handle=transcript,
+            summary="What a session was told, said and did: its last entries, or those before one",
         ),
         Endpoint(
             method="GET",
