@@ -264,7 +264,7 @@ def _matching(entry: Entry, whole: str, needle: str) -> Entry | None:
         if at < 0 and needle not in (entry.tool or "").casefold():
             return None
         # one character can become two by folding: the place is near, and there is room
-        if at > _AROUND or needle not in text.casefold():
+        if at > _AROUND or (at >= 0 and needle not in text.casefold()):
             text = f"…{whole[max(0, at - _AROUND) :]}"
     if len(text) > KEPT or text is not entry.text:
         return replace(entry, text=text[:KEPT], cut=True)
