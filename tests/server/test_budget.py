@@ -77,7 +77,7 @@ async def test_what_changes_nothing_says_so(daemon: Daemon) -> None:
     only_reading = {
         tool.name for tool in tools if tool.annotations and tool.annotations.read_only_hint
     }
-    assert only_reading == {"status", "wait"}
+    assert only_reading == {"status", "transcript", "wait"}
 
 
 def request(daemon: Daemon, version: str, method: str, **params: Any) -> dict[str, Any]:
@@ -114,7 +114,7 @@ async def test_claude_code_gets_the_text_alone(daemon: Daemon, version: str) -> 
 @pytest.mark.parametrize("version", [OLD, NEW])
 async def test_claude_code_is_promised_no_structured_content(daemon: Daemon, version: str) -> None:
     listed = request(daemon, version, "tools/list")["tools"]
-    assert len(listed) == 7
+    assert len(listed) == 8
     assert not any(tool.get("outputSchema") for tool in listed)
     async with Client(f"{daemon.url}/mcp") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}

@@ -173,15 +173,11 @@ def build_agent_server(
     @server.tool(name="transcript", annotations=IN_PLAN_MODE)
     async def transcript(
         name: str,
-        last: Annotated[int, Field(description="most entries, 1 to 200")] = 20,
-        before: Annotated[
-            int | None, Field(description="only entries before this position")
-        ] = None,
-        search: Annotated[
-            OptionalText, Field(description="only entries that hold this text, in any case")
-        ] = None,
+        last: Annotated[int, Field(description="most entries")] = 20,
+        before: Annotated[int | None, Field(description="a position")] = None,
+        search: Annotated[OptionalText, Field(description="text in them")] = None,
     ) -> Annotated[CallToolResult, TranscriptReply]:
-        """Show what a subagent was told, said and did: the last entries, or those before one."""
+        """Show the last of what a subagent was told, said and did."""
         return await answering(service.transcript(name, last=last, before=before, search=search))
 
     @server.tool(name="interrupt")
