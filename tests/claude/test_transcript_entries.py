@@ -169,6 +169,14 @@ def test_a_line_that_makes_no_sense_hides_no_other(transcript: Transcript, bad: 
     assert len(told) <= 3
 
 
+def test_a_line_of_too_many_values_is_not_made_into_objects(transcript: Transcript) -> None:
+    """They would take thirty times the memory of the line."""
+    transcript.write(line("user", [{"type": "text", "text": "x", "more": [[]] * 250_000}]))
+    assert transcript.told() == [
+        (0, "unreadable", None, "a line that is no JSON, or of too many values")
+    ]
+
+
 def test_a_line_without_end_is_measured_and_not_kept(
     transcript: Transcript, monkeypatch: pytest.MonkeyPatch
 ) -> None:

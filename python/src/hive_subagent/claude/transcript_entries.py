@@ -26,7 +26,7 @@ from hive_subagent.system.sanitize import on_one_line
 LONGEST_LINE = 16 * 1024 * 1024
 """Bytes of a line that is read; a longer one is an entry that says so."""
 
-MOST_READ = 256 * 1024 * 1024
+MOST_READ = 64 * 1024 * 1024
 """Bytes of a transcript that are read, the last ones; turns are not counted in a longer one."""
 
 MOST_VALUES = 200_000
@@ -167,7 +167,16 @@ class _Reader:
                 raise ValueError("too many values")
             said = json.loads(line)
         except (ValueError, RecursionError):
-            yield Entry(position, None, self.turn, "unreadable", "a line that is no JSON"), ""
+            yield (
+                Entry(
+                    position,
+                    None,
+                    self.turn,
+                    "unreadable",
+                    "a line that is no JSON, or of too many values",
+                ),
+                "",
+            )
             return
         if not isinstance(said, dict) or said.get("isSidechain") is True:
             return
