@@ -106,6 +106,17 @@ def test_what_was_judged_once_is_judged_alike_when_its_marks_are_gone(
     assert owners(roll, machine) == before
 
 
+def test_a_process_of_another_daemon_stays_foreign_without_its_marks() -> None:
+    """In a session that it shares with one of ours."""
+    known = {201: Marks(HOUSE, "a", None), 202: Marks(OTHER, None, None)}
+    roll = a_roll(known)
+    roll.add("a")
+    machine = snapshot(child(201, 1, session=9), child(202, 1, session=9))
+    assert owners(roll, machine) == {201: "a"}
+    known.clear()
+    assert owners(roll, machine) == {201: "a"}
+
+
 def test_marker_stamp_descent_and_session_each_suffice() -> None:
     roll = a_roll({201: Marks(HOUSE, "a", None), 202: Marks(None, None, marker.stamp(HOUSE, 1))})
     roll.add("a")

@@ -67,6 +67,7 @@ NEEDED = {
     "interrupt": ("name",),
     "wait": ("timeout_s",),
     "intervene": ("name", "kind", "text"),
+    "transcript": ("name",),
     "delegate": ("tasks", "timeout_s"),
 }
 

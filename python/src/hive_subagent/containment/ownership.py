@@ -72,6 +72,8 @@ class Ownership:
         self.by_stamp: dict[int, Entry] = {}
         self.seen: dict[tuple[int, int], str] = {}
         self.nested: dict[str, str] = {}  # identity of a daemon inside a run -> that run
+        # processes that carried the marks of another daemon, which they may wipe
+        self.foreign: set[tuple[int, int]] = set()
         self._roots: set[tuple[int, int]] = set()
         self._number = 0
 
@@ -130,6 +132,7 @@ class Ownership:
             here = {process.key for process in processes.values()}
             self.seen = {key: run for key, run in self.seen.items() if key in here}
             self._roots &= here
+            self.foreign &= here
         outcome = Sorted()
         for process, owner in _Judgement(self, processes).owners():
             self.seen[process.key] = owner
@@ -231,7 +234,9 @@ class _Judgement:
 
     def _foreign(self, process: Process) -> bool:
         identity = self._ownership.read_marks(process).identity
-        return identity is not None and identity != self._ownership.identity
+        if identity is not None and identity != self._ownership.identity:
+            self._ownership.foreign.add(process.key)
+        return process.key in self._ownership.foreign
 
     def _below_us(self, process: Process) -> bool:
         """Whether a process hangs under this one, and what hangs there is a run's."""
