@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import os
+import shutil
 import socket
 import ssl
 import subprocess
@@ -173,6 +174,7 @@ def make_certificate(tmp_path: Path) -> None:
         pytest.skip("openssl cannot make a certificate here")
 
 
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
 async def test_a_certificate_that_nobody_vouches_for_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
