@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import anyio.to_thread
+import pytest
 from support.daemon import Daemon
 from support.stub import script, text
 
