@@ -39,6 +39,14 @@ def test_run_of_a_failure_has_its_code_and_says_why(daemon: Daemon) -> None:
     assert "failed (overloaded)" in done.stderr
 
 
+def test_words_of_a_subagent_do_not_act_on_the_terminal(daemon: Daemon) -> None:
+    done = hive(daemon, "run", "-q", script({"api_error": 529, "message": "\x1b[2Jcleared"}))
+    assert "cleared" in done.stderr
+    assert "\x1b" not in done.stderr
+    answer = script(text("\x9b2Jcleared"))
+    assert "\x9b" not in hive(daemon, "run", "-q", "--json", answer).stdout
+
+
 def test_run_prints_the_whole_of_a_long_answer(daemon: Daemon) -> None:
     long = "word " * 4_000
     done = hive(daemon, "run", "-q", script(text(long)))
@@ -147,7 +155,7 @@ def test_a_delegation_is_read_from_a_file(daemon: Daemon, form: str) -> None:
     assert "> the answer" in done.stdout
 
 
-@pytest.mark.parametrize("given", ["[1]", "tasks: [", "just words"])
+@pytest.mark.parametrize("given", ["[1]", "tasks: [", "just words", "route: x", "within_s: 1"])
 def test_a_file_that_makes_no_sense_is_refused_in_one_line(daemon: Daemon, given: str) -> None:
     done = hive(daemon, "delegate", "-", given=given)
     assert done.returncode == 1

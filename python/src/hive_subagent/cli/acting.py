@@ -14,8 +14,9 @@ import typer
 
 from hive_subagent.cli import endings
 from hive_subagent.cli.client import Refused
-from hive_subagent.cli.following import follow, wait_for
+from hive_subagent.cli.following import DAY_S, INTERRUPT_S, follow, wait_for
 from hive_subagent.cli.main import Json, Name, answer, client_of, print_json, route_of, whole_name
+from hive_subagent.system.sanitize import on_lines
 
 Prompt = Annotated[str, typer.Argument(help="What to do; `-` reads it from stdin.")]
 Dir = Annotated[
@@ -105,16 +106,18 @@ def run(
     client = client_of(context)
     chosen = name or f"run-{secrets.token_hex(4)}"
     given = _launch(dir, model, goal, max_turns, report_file, memory_max, turn_timeout)
-    client.post("/sessions", name=chosen, prompt=_text(prompt), **given)
-    session = follow(client, chosen, shown=not quiet)
+    request = {"name": chosen, "prompt": _text(prompt), **given}
+    session = follow(client, chosen, request, shown=not quiet)
     if as_json:
         print_json(session)
     elif session.get("result") is not None:
-        print(_whole_result(session))
+        result = _whole_result(session)
+        # a pipe gets the answer as it is; on a terminal it must not act
+        print(on_lines(result) if sys.stdout.isatty() else result)
     code = endings.exit_code(session)
     if code:
         print(f"hive-subagent: {chosen}: {endings.in_words(session)}", file=sys.stderr)
-        for line in str(session.get("message") or "").splitlines():
+        for line in on_lines(str(session.get("message") or "")).splitlines():
             print(f"  {line}", file=sys.stderr)
     return code
 
@@ -134,7 +137,8 @@ def start(
 ) -> None:
     """Start a subagent in the background. A finished one of that name is archived."""
     given = _launch(dir, model, goal, max_turns, report_file, memory_max, turn_timeout)
-    reply = client_of(context).post("/sessions", name=name, prompt=_text(prompt), **given)
+    request = {"name": name, "prompt": _text(prompt), **given}
+    reply = client_of(context).post("/sessions", request)
     answer(reply, as_json=as_json)
 
 
@@ -157,7 +161,8 @@ def continue_(
     client = client_of(context)
     _, route = route_of(client, name)
     given = _launch(dir, model, goal, max_turns, report_file, memory_max, turn_timeout)
-    answer(client.post(f"{route}/continue", prompt=_text(prompt), **given), as_json=as_json)
+    reply = client.post(f"{route}/continue", {"prompt": _text(prompt), **given})
+    answer(reply, as_json=as_json)
 
 
 def wait(
@@ -166,7 +171,7 @@ def wait(
         list[str] | None, typer.Argument(help="Subagents or delegations; none: all that run.")
     ] = None,
     any: Annotated[bool, typer.Option("--any", help="Until the first has ended.")] = False,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait.")] = 86_400.0,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait.")] = DAY_S,
     as_json: Json = False,
 ) -> int:
     """Wait until subagents have ended; the exit code is the highest of theirs.
@@ -192,7 +197,8 @@ def interrupt(
     """Stop a running subagent and all it started; the session can be continued."""
     client = client_of(context)
     _, route = route_of(client, name)
-    answer(client.post(f"{route}/interrupt", within_s=600, force=force), as_json=as_json)
+    reply = client.post(f"{route}/interrupt", {"force": force}, within_s=INTERRUPT_S)
+    answer(reply, as_json=as_json)
 
 
 def _intervention(kind: str) -> Any:
@@ -205,7 +211,8 @@ def _intervention(kind: str) -> Any:
     ) -> None:
         client = client_of(context)
         _, route = route_of(client, name)
-        reply = client.post(f"{route}/intervene", kind=kind, text=_text(text), now=now or None)
+        request = {"kind": kind, "text": _text(text), "now": now or None}
+        reply = client.post(f"{route}/intervene", request)
         answer(reply, as_json=as_json)
 
     return intervene
@@ -222,11 +229,11 @@ def delegate(
     The file has what the tool `delegate` takes. Example: hive-subagent delegate --wait tasks.yaml
     """
     client = client_of(context)
-    reply = client.post("/delegations", **_tasks(file))
+    reply = client.post("/delegations", _tasks(file))
     answer(reply, as_json=as_json and not waits)
     if not waits:
         return 0
-    ended = wait_for(client, [reply["delegation"]], until="all", timeout_s=86_400.0)
+    ended = wait_for(client, [reply["delegation"]], until="all", timeout_s=DAY_S)
     answer(ended, as_json=as_json)
     return endings.worst(ended["sessions"])
 

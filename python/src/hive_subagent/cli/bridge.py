@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from hive_subagent.cli.client import Client, Unreachable, find_socket
+from hive_subagent.cli.client import CallFailed, Client, Refused, Unreachable, find_socket
 
 BACK_S = 15.0
 """Seconds that a call waits for a daemon that restarts."""
@@ -75,12 +75,12 @@ class Bridge:
             for answer in self._ask(message, line):
                 self._note_version(message, answer)
                 self._write(answer)
-        except Unreachable as error:
+        except CallFailed as error:
             if "id" in message and "method" in message:
                 self._refuse(message, str(error))
 
     def _ask(self, message: Mapping[str, Any], line: bytes) -> Iterator[bytes]:
-        """The messages that come back. Raises Unreachable, also where the answer is missing."""
+        """The messages that come back. Raises CallFailed, also where the answer is missing."""
         began = time.monotonic()
         while True:
             sent = False
@@ -146,7 +146,7 @@ def _messages(response: http.client.HTTPResponse) -> Iterator[bytes]:
         content = response.read(500)
         if response.status >= 400:
             said = " ".join(content.decode("utf-8", "replace").split())
-            raise Unreachable(f"the daemon answered {response.status}: {said}")
+            raise Refused(f"the daemon answered {response.status}: {said}")
 
 
 def _one_line(message: bytes) -> bytes:

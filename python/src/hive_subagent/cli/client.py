@@ -73,8 +73,9 @@ def find_socket(named: Path | None, environment: Mapping[str, str]) -> Path:
 class _UnixConnection(http.client.HTTPConnection):
     """An HTTP connection over a Unix socket."""
 
-    def __init__(self, path: Path, timeout_s: float) -> None:
-        super().__init__("localhost", timeout=timeout_s)
+    def __init__(self, path: Path, timeout_s: float | None) -> None:
+        super().__init__("localhost")
+        self.timeout = timeout_s
         self._path = path
 
     def connect(self) -> None:
@@ -103,7 +104,9 @@ class Client:
         target = f"{API}{route}" + (f"?{urlencode(given)}" if given else "")
         return self._json("GET", target, None, CALL_S)
 
-    def post(self, route: str, *, within_s: float = CALL_S, **body: Any) -> dict[str, Any]:
+    def post(
+        self, route: str, body: Mapping[str, Any], *, within_s: float = CALL_S
+    ) -> dict[str, Any]:
         """POST a JSON object; parameters that are None are left out."""
         given = {name: value for name, value in body.items() if value is not None}
         return self._json("POST", f"{API}{route}", given, within_s)
@@ -128,7 +131,7 @@ class Client:
         timeout_s: float | None,
     ) -> Iterator[http.client.HTTPResponse]:
         """One request; its response is open within the block. Raises Unreachable."""
-        connection = _UnixConnection(self.path, timeout_s)  # type: ignore[arg-type]
+        connection = _UnixConnection(self.path, timeout_s)
         try:
             try:
                 connection.request(method, target, body, dict(headers or {}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -18,6 +18,12 @@ STEP_S = 1.0
 MARGIN_S = 30.0
 """Seconds that an answer may come after its time."""
 
+INTERRUPT_S = 600.0
+"""Seconds for an interrupt, which takes as long as the daemon gives a run to end by itself."""
+
+DAY_S = 86_400.0
+"""Seconds of a wait that the user has set no time for."""
+
 PART = 256 * 1024
 """Bytes of output that are asked for at once."""
 
@@ -26,22 +32,22 @@ def wait_for(
     client: Client, names: Sequence[str] | None, *, until: str, timeout_s: float
 ) -> dict[str, Any]:
     """The answer of `wait`. Ctrl-C ends the wait and no run."""
-    return client.post(
-        "/wait",
-        within_s=timeout_s + MARGIN_S,
-        names=list(names) if names else None,
-        until=until,
-        timeout_s=timeout_s,
-    )
+    request = {"names": list(names) if names else None, "until": until, "timeout_s": timeout_s}
+    return client.post("/wait", request, within_s=timeout_s + MARGIN_S)
 
 
-def follow(client: Client, name: str, *, shown: bool) -> dict[str, Any]:
-    """Wait for the end of a run, and show what it does on stderr; its session object.
+def follow(client: Client, name: str, request: Mapping[str, Any], *, shown: bool) -> dict[str, Any]:
+    """Start a run and wait for its end, with what it does on stderr; its session object.
 
-    Ctrl-C and SIGTERM interrupt the run, a second one kills it.
+    Ctrl-C and SIGTERM interrupt the run, also while it is being started; a second one kills it.
     """
-    route, offset, cuts = f"/sessions/{in_path(name)}", 0, 0
+    route, offset = f"/sessions/{in_path(name)}", 0
     with _sigterm_as_ctrl_c():
+        try:
+            client.post("/sessions", request)
+        except KeyboardInterrupt:
+            # a caller that hangs up ends no run
+            _interrupt(client, name, route)
         while True:
             try:
                 session = wait_for(client, [name], until="all", timeout_s=STEP_S)["sessions"][0]
@@ -50,14 +56,16 @@ def follow(client: Client, name: str, *, shown: bool) -> dict[str, Any]:
                 if not lives(session):
                     return client.get(route)
             except KeyboardInterrupt:
-                cuts += 1
-                print(f"hive-subagent: interrupting {name}", file=sys.stderr)
-                _interrupt(client, route, force=cuts > 1)
+                _interrupt(client, name, route)
 
 
-def _interrupt(client: Client, route: str, *, force: bool) -> None:
+def _interrupt(client: Client, name: str, route: str) -> None:
+    print(f"hive-subagent: interrupting {name}", file=sys.stderr)
     try:
-        client.post(f"{route}/interrupt", within_s=600, force=force)
+        client.post(f"{route}/interrupt", {"force": False}, within_s=INTERRUPT_S)
+    except KeyboardInterrupt:
+        print(f"hive-subagent: killing {name}", file=sys.stderr)
+        client.post(f"{route}/interrupt", {"force": True}, within_s=INTERRUPT_S)
     except Refused as error:  # it is over already
         print(f"hive-subagent: {error}", file=sys.stderr)
 

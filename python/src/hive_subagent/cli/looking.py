@@ -104,7 +104,8 @@ def logs(
         part["output"] = "".join(lines[len(lines) - min(number, len(lines)) :])
     while True:
         print(part["output"], end="", flush=True)
-        if part["next_offset"] >= part["size"]:
+        # without output: of a last character a part is missing yet
+        if part["next_offset"] >= part["size"] or not part["output"]:
             if not follow or not lives(client.get(route)):
                 break
             time.sleep(LOOK_S)

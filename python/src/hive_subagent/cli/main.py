@@ -107,8 +107,8 @@ def answer(reply: dict[str, Any], *, as_json: bool) -> None:
 
 
 def print_json(reply: Any) -> None:
-    """One JSON document on stdout."""
-    print(json.dumps(reply, ensure_ascii=False, indent=2))
+    """One JSON document on stdout, in ASCII: nothing in it acts on a terminal."""
+    print(json.dumps(reply, indent=2))
 
 
 def main() -> int:
