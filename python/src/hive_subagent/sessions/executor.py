@@ -27,7 +27,7 @@ from hive_subagent.outbox.event_feed import EventFeed
 from hive_subagent.outbox.outbox import Outbox
 from hive_subagent.sessions import pending_interventions as pending
 from hive_subagent.sessions import reporting, session_lock
-from hive_subagent.sessions.ending import Failed, Killed, ending_without_result
+from hive_subagent.sessions.ending import Killed, ending_without_result
 from hive_subagent.sessions.launch import Launch, McpAccess, grant_for, invoke, launch_slots
 from hive_subagent.sessions.lifecycle import Lifecycle, LiveSession
 from hive_subagent.sessions.registry import Registry
@@ -141,8 +141,7 @@ class Executor:
                         await enclosure.end()
                         enclosure.close()
             except OSError:  # a fault here must cost neither the name nor the daemon
-                which = (life.run_id, launch.record.name)
-                log.exception("run %s of `%s` could not be put away", *which)
+                log.exception("run %s of `%s` is not put away", life.run_id, launch.record.name)
             finally:
                 self._let_go(life, token)
 
@@ -232,7 +231,7 @@ class Executor:
             died = ended_view(life.record.with_ending(life.ending(finish)))
             kind: RefusalKind = "failed" if miss is None else "not_found"
             said = miss or refusals.stillborn(died, finish.outcome)
-            life.refuse(Refused(said, kind=kind, name=life.record.name))
+            life.refuse(Refused(said, kind=kind, name=died.name))
             return
         life.record = session_lock.identified(life.record, heard) or life.record
         pending.confirm(config_dir, life.record, heard)
@@ -256,8 +255,7 @@ class Executor:
         """A fault of ours ends a run as failed, and its promised notice is sent all the same."""
         missed = self._missed(life)
         if life.owed and not life.reported:
-            broken = sessions.BROKEN
-            life.set_ending(ending_without_result(Failed(), run_id=life.run_id, message=broken))
+            life.set_ending(life.broken_ending())
             await self._report(life, (), missed)
 
     async def _report(
@@ -271,8 +269,7 @@ class Executor:
             life.further = tuple(further)
         life.reported = True
         # after the notice, which has its space on a full disk and holds the ending, too
-        saved = reporting.keep_ending(record, self.records, self.outbox)
-        if not saved:
+        if not reporting.keep_ending(record, self.records, self.outbox):
             self.registry.keep_group_of(record)
         self.events.emit(reporting.finished(record, life.began_at))
 

@@ -157,6 +157,10 @@ class Lifecycle:
             result_file=result_file,
         )
 
+    def broken_ending(self) -> Ending:
+        """The ending of a run that a fault of ours has ended."""
+        return ending_without_result(Failed(), run_id=self.run_id, message=sessions.BROKEN)
+
     def ending_without_session(self) -> Ending:
         """The ending of a child that never began, or whose beginning could not be kept."""
         # nobody else stopped what was given up
